@@ -106,10 +106,7 @@ void add_gpu_account(Json& document, const Program& program, std::uint32_t rows,
     document["refused"] = call.error().text();
     return;
   }
-  if (call->plan_rows != rows)
-    document["plan"] = formatted(
-        "that of calls of {} rows: a block of the call's own plan needs more shared memory than this GPU has",
-        call->plan_rows);
+  document["plan rows"] = call->plan_rows;
   document["passes"] = call->passes;
   document["node visits per row"] = about(call->visits);
   Json phases = Json::array();

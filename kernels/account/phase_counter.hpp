@@ -77,7 +77,7 @@ class PhaseCounter {
     const gpu_costs::Sums sums = sums_of_code();
     const bool known = phase_.known.code != KnownCode::None;
     const gpu_costs::CodeCosts& code = gpu_costs::code_costs(kernels_, sums, known, phase_.joins);
-    account_.blocks.latency = gpu_costs::block_latency(code);
+    account_.blocks.latency = gpu_costs::block_latency(code, warps());
     account_.blocks.code = warps() * gpu_costs::warp_passing(code);
     if (known) part_ = kKnownParts[static_cast<std::size_t>(sums)];
     sharing_ = phase_.threads();
@@ -493,11 +493,9 @@ class PhaseCounter {
                               ? of_block / warps() * (kReduceSum + (float32 ? 0 : kReduceOther))
                               : std::ceil(of_block / phase_.threads()) * (kReduceSum + copies * kReduceCopy);
     issue(repeats, kReduce + of_sum);
-    if (in_shared_memory(reduction.from))
-      account_.blocks.latency += repeats.serial * copies * gpu_costs::kReduceLatency;
-    else
-      account_.blocks.latency +=
-          repeats.serial * gpu_costs::far_reduce_latency(of_block, copies, phase_.threads(), any_order);
+    account_.blocks.latency +=
+        repeats.serial * gpu_costs::reduce_latency(of_block, copies, phase_.threads(), any_order,
+                                                   in_shared_memory(reduction.from));
     add_sums(reduction.from, sums * iterations(chunks_[reduction.reduced].range.size(), reduction.step));
     add_sums(reduction.to, often * sums);
   }

@@ -7,20 +7,6 @@
 #include "kernels/backend/device_calls.hpp"
 
 namespace forestvm::kernels {
-namespace {
-
-/// Returns the last of the numbers of rows from `first` to kMaxPassRows that take the same plans as `first`.
-std::uint32_t end_of_plans(const CodeMap& map, std::uint32_t first) {
-  std::uint32_t end = kMaxPassRows;
-  for (const InstFacts& inst : map.insts) {
-    if (inst.calls.least > first) end = std::min(end, inst.calls.least - 1);
-    if (inst.calls.most >= first) end = std::min(end, inst.calls.most);
-  }
-  return end;
-}
-
-}  // namespace
-
 Result<std::uint32_t> rows_of_grid(const Linker& linker, const LinkRequest& request,
                                    const DeviceLimits& limits) {
   if (linker.link(request, limits).ok()) return request.rows;

@@ -15,8 +15,6 @@
 
 namespace forestvm::kernels {
 
-inline constexpr std::uint32_t kMaxPassRows = 1u << 24;
-
 /// Returns the most rows that the device's grid takes, at most the number in the request. The grid takes fewer if a
 /// loop over rows is mapped to a dimension that does not have enough blocks. Refuses what Linker::link refuses for
 /// other reasons, and a grid that is too small for a single row.

@@ -38,7 +38,7 @@ Result<void> allocate_accumulators(PhaseMeasurer& phase, const std::bitset<kAccu
   return {};
 }
 
-/// Returns the least number of rows of calls that take the same plans as those of `rows` rows.
+/// Returns the least number of rows that takes the same plans as `rows` rows.
 std::uint32_t begin_of_plans(const CodeMap& map, std::uint32_t rows) {
   std::uint32_t begin = 1;
   for (const InstFacts& inst : map.insts) {
@@ -50,15 +50,30 @@ std::uint32_t begin_of_plans(const CodeMap& map, std::uint32_t rows) {
 
 }  // namespace
 
+std::uint32_t end_of_plans(const CodeMap& map, std::uint32_t rows) {
+  std::uint32_t end = std::max(kMaxPassRows, rows);
+  for (const InstFacts& inst : map.insts) {
+    if (inst.calls.least > rows) end = std::min(end, inst.calls.least - 1);
+    if (inst.calls.most >= rows) end = std::min(end, inst.calls.most);
+  }
+  return end;
+}
+
 Result<LinkedCall> Linker::link(const LinkRequest& request, const DeviceLimits& limits) const {
   LinkedCall call;
-  LinkRequest taken = request;
-  Result<void> linked = link_plan(taken, limits, limits.shared_bytes, call);
-  if (!linked.ok() && link_plan(taken, limits, UINT32_MAX, call).ok()) {
+  LinkRequest taken = request, whole = request;
+  whole.rows = std::max(request.rows, end_of_plans(map_, request.plan_rows));
+  whole.any_grid = true;
+  const auto link_both = [&](std::uint32_t shared_bytes) -> Result<void> {
+    FVM_TRY(link_plan(whole, limits, shared_bytes, call));
+    // Blocks of fewer rows may join, which takes some more memory.
+    return link_plan(taken, limits, shared_bytes, call);
+  };
+  Result<void> linked = link_both(limits.shared_bytes);
+  if (!linked.ok() && link_both(UINT32_MAX).ok()) {
     const bool reads_values = call.reads_values;
-    while ((taken.plan_rows = begin_of_plans(map_, taken.plan_rows) - 1) != 0)
-      if (link_plan(taken, limits, limits.shared_bytes, call).ok() && reads_values >= call.reads_values)
-        return call;
+    while ((taken.plan_rows = whole.plan_rows = begin_of_plans(map_, taken.plan_rows) - 1) != 0)
+      if (link_both(limits.shared_bytes).ok() && reads_values >= call.reads_values) return call;
   }
   FVM_TRY(std::move(linked));
   return call;

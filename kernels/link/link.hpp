@@ -26,6 +26,8 @@
 
 namespace forestvm::kernels {
 
+inline constexpr std::uint32_t kMaxPassRows = 1u << 24;
+
 /// A kernel that walks trees of one layout.
 struct LayoutKernel {
   Layout layout;
@@ -121,6 +123,9 @@ struct ExplainSizes {
   }
 };
 
+/// Returns the most rows, up to kMaxPassRows, that take the same plans as `rows` rows.
+std::uint32_t end_of_plans(const CodeMap& map, std::uint32_t rows);
+
 /// Links calls of one program. Without the sizes of contributions, calls for these are linked as if there were none.
 class Linker {
  public:
@@ -128,7 +133,8 @@ class Linker {
       : program_(program), map_(code_map(program)), sizes_(sizes) {}
 
   /// Links the plan of the request. Where a block needs more shared memory for it than the device has, links the plan
-  /// of fewer rows that is nearest and fits instead. A plan that walks rank codes alone is never replaced by one that
+  /// of fewer rows that is nearest and fits instead. The blocks of the most rows that take the plan decide, so that
+  /// passes of one plan never take different ones. A plan that walks rank codes alone is never replaced by one that
   /// walks values: calls of encoded rows have no values.
   Result<LinkedCall> link(const LinkRequest& request, const DeviceLimits& limits) const;
 

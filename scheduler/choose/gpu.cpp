@@ -48,6 +48,10 @@ constexpr Shape kShapes[] = {{256, 1}, {128, 1}, {64, 1},  {32, 1},  {16, 1},  {
 constexpr std::uint32_t kTreeBlocks[] = {1, 4, 16, 64};
 constexpr double kMostBlocks = 264;
 
+/// The most blocks of rows that linking lets join with others: passes of more take several launches, whose costs are
+/// not known here.
+constexpr std::uint32_t kMostJoined = 1024;
+
 /// A later shape of kShapes is taken if it costs less than this part of what the best one before it costs. Costs
 /// differ from times by 16 % in the geometric mean.
 constexpr double kGain = 0.9;
@@ -218,13 +222,16 @@ gpu_costs::Lanes lanes_of(const Candidate& one) {
 
 /// Returns the latency of adding the sums, or leaves, of the threads and blocks that share the trees of a row.
 double adding_latency(const Facts& facts, const Candidate& one) {
+  if (one.shape.tree_threads == 1) return 0;
   const double copies = threads_of_row(facts, one.shape), threads = one.shape.rows * copies;
-  if (one.shape.blocks != 1 && one.leaves == Leaves::NotKept) {
+  if (one.leaves == Leaves::NotKept) {
+    const bool joins = one.shape.blocks != 1;
     const double of_block = one.shape.rows * facts.outputs;
-    return gpu_costs::kJoinLatency + gpu_costs::far_reduce_latency(of_block, copies, threads, true) +
-           gpu_costs::far_reduce_latency(of_block, blocks_of_row(facts, one.shape), threads, true);
+    const double of_threads = gpu_costs::reduce_latency(of_block, copies, threads, true, !joins);
+    if (!joins) return of_threads;
+    return gpu_costs::kJoinLatency + of_threads +
+           gpu_costs::reduce_latency(of_block, blocks_of_row(facts, one.shape), threads, true, false);
   }
-  if (one.leaves == Leaves::NotKept) return gpu_costs::kReduceLatency * copies;
   const double sums = std::ceil(facts.outputs / copies);  // of a thread
   const double of_leaf = gpu_costs::leaf_latency(one.leaves == Leaves::Shared, facts.vectors);
   return sums * facts.trees_of_sum * of_leaf + (one.shape.blocks == 1 ? 0 : gpu_costs::kJoinLatency);
@@ -263,6 +270,7 @@ double pass_clocks(const Facts& facts, const Candidate& one, double rows) {
   // Lanes are rows where a block has whole warps of them, otherwise rows and parts of the trees.
   const double warps =
       one.shape.rows % 32 == 0 ? std::ceil(here / 32) * threads : std::ceil(here * threads / 32);
+  const double block_warps = std::ceil(here * threads / 32);
   const double staged = one.staged ? here * static_cast<double>(facts.values) * sizeof(float) : 0;
   const double features = std::max(1u, facts.forest.features_used);
   const double thresholds = static_cast<double>(facts.forest.thresholds) / features;
@@ -280,18 +288,28 @@ double pass_clocks(const Facts& facts, const Candidate& one, double rows) {
       {.count = std::ceil(rows / one.shape.rows) * blocks_of_row(facts, one.shape),
        .resident = std::max(
            1.0, std::floor(std::min(kResidentWarps / warps, kResidentBytes / std::max(one.bytes, 1.0)))),
-       .latency = block_latency(code) + adding_latency(facts, one) +
+       .latency = block_latency(code, block_warps) + adding_latency(facts, one) +
                   depth * level_latency(trees, walks_together(facts, one, trees)) + staging,
        .passing = warps * trees * (depth * visit + storing_clocks(facts, one)) + copies.passing + encoding,
-       .code = std::ceil(here * threads / 32) * warp_passing(code)},
+       .code = block_warps * warp_passing(code)},
       kMultiprocessors);
 }
 
-/// Returns the clocks that a call of `rows` rows takes. Leaves in global memory limit the rows of a pass.
+/// Returns the rows that a pass may have: leaves in global memory, and sums of blocks that join, limit them.
+double most_rows(const Facts& facts, const Candidate& one) {
+  double bytes = 0;
+  if (one.leaves == Leaves::Global)
+    bytes = facts.trees * facts.leaf_bytes;
+  else if (one.shape.blocks != 1)
+    bytes =
+        blocks_of_row(facts, one.shape) * threads_of_row(facts, one.shape) * facts.outputs * facts.sum_bytes;
+  return bytes == 0 ? INFINITY : std::floor(static_cast<double>(gpu_costs::kPassBytes) / bytes);
+}
+
+/// Returns the clocks that a call of `rows` rows takes.
 double clocks(const Facts& facts, const Candidate& one, double rows) {
-  if (one.leaves != Leaves::Global) return pass_clocks(facts, one, rows);
-  const double most =
-      std::floor(static_cast<double>(gpu_costs::kPassBytes) / (facts.trees * facts.leaf_bytes));
+  const double most = most_rows(facts, one);
+  if (rows <= most) return pass_clocks(facts, one, rows);
   const double whole = std::floor(rows / most), rest = rows - whole * most;
   return whole * pass_clocks(facts, one, most) + (rest == 0 ? 0 : pass_clocks(facts, one, rest));
 }
@@ -399,31 +417,42 @@ std::size_t plan_accumulators(const Facts& facts, const Choice& choice) {
   return count;
 }
 
-/// Gives a run with private sums the shape of a neighbour, where that costs least, while a program has no accumulators
-/// for all plans.
-void merge_runs(const Facts& facts, Choice& choice) {
-  while (plan_accumulators(facts, choice) > kMaxPlanAccumulators) {
-    double least = 0;
-    Choice merged;
-    for (std::size_t begin = 0; begin != choice.size(); begin = run_end(choice, begin)) {
-      const std::size_t end = run_end(choice, begin);
-      if (choice[begin].shape.tree_threads == 1) continue;
-      for (const std::size_t neighbour : {begin - 1, end}) {
-        if (neighbour >= choice.size()) continue;
-        if (begin == 0 && choice[neighbour].bytes > kSharedEverywhere) continue;
-        double more = 0;
-        for (std::size_t i = begin; i != end; ++i)
-          more = std::max(more,
-                          clocks(facts, choice[neighbour], kCalls[i]) / clocks(facts, choice[i], kCalls[i]));
-        if (!merged.empty() && more >= least) continue;
-        least = more;
-        merged = choice;
-        std::fill(merged.begin() + static_cast<std::ptrdiff_t>(begin),
-                  merged.begin() + static_cast<std::ptrdiff_t>(end), choice[neighbour]);
-      }
+/// Returns whether a call of `rows` rows may take another call's candidate.
+bool may_take(const Facts& facts, const Candidate& one, std::uint32_t rows) {
+  if (rows == kCalls[0] && one.bytes > kSharedEverywhere) return false;
+  return one.shape.blocks == 1 ||
+         std::min<double>(rows, most_rows(facts, one)) <= one.shape.rows * kMostJoined;
+}
+
+/// Keeps no more candidates than a program has accumulators for: those with which all calls together cost least. Calls
+/// whose candidates are not kept take others.
+Choice affordable(const Facts& facts, const Choice& wanted) {
+  constexpr std::size_t kCount = std::size(kCalls);
+  double costs[kCount][kCount];  // of a call with the candidate of another one, at least its own candidate's
+  for (std::size_t i = 0; i != kCount; ++i)
+    for (std::size_t j = 0; j != kCount; ++j)
+      costs[i][j] =
+          may_take(facts, wanted[j], kCalls[i])
+              ? std::log(std::max(clocks(facts, wanted[i], kCalls[i]), clocks(facts, wanted[j], kCalls[i])))
+              : INFINITY;
+  Choice best;
+  double least = INFINITY;
+  for (std::uint32_t kept = (1u << kCount) - 1; kept != 0; --kept) {  // bit j: candidate j is kept
+    Choice choice;
+    double all = 0;
+    for (std::size_t i = 0; i != kCount; ++i) {
+      std::size_t taken = i;
+      double cost = (kept >> i & 1) != 0 ? costs[i][i] : INFINITY;
+      for (std::size_t j = 0; j != kCount; ++j)
+        if ((kept >> j & 1) != 0 && costs[i][j] < cost) cost = costs[i][taken = j];
+      choice.push_back(wanted[taken]);
+      all += cost;
     }
-    choice = std::move(merged);
+    if (all >= least || plan_accumulators(facts, choice) > kMaxPlanAccumulators) continue;
+    best = std::move(choice);
+    least = all;
   }
+  return best;
 }
 
 /// Returns the candidates of all calls. The calls in which blocks share the trees of a row are the fewest ones, and as
@@ -436,7 +465,7 @@ Choice cheapest_of_calls(const Facts& facts) {
     Choice choice;
     for (std::size_t i = 0; i != std::size(kCalls); ++i)
       choice.push_back(cheapest(facts, kCalls[i], i < joined));
-    merge_runs(facts, choice);
+    choice = affordable(facts, choice);
     double cost = 0;
     for (std::size_t i = 0; i != std::size(kCalls); ++i)
       cost += std::log(clocks(facts, choice[i], kCalls[i]));

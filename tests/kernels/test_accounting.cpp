@@ -327,13 +327,23 @@ TEST(Accounting, CallsAreEstimatedPassByPass) {
 
 /// A block more than the multiprocessors hold at once waits for the others.
 TEST(Accounting, TheLastWaveIsAsLongAsTheOthers) {
-  const auto latencies = [](std::uint32_t rows) {
-    gpu_costs::Blocks blocks = accounted(kRowsInBlocks + "; cache(b0)", rows).phases[0].blocks;
-    blocks.code = 0;  // which passes in as long a time as latencies
-    return std::round((gpu_costs::clocks(blocks, 132) - blocks.latency) / blocks.latency);
+  const auto waves = [](std::uint32_t rows) {
+    return gpu_costs::parts(accounted(kRowsInBlocks + "; cache(b0)", rows).phases[0].blocks, 132).waves;
   };
-  EXPECT_EQ(latencies(132 * 16 * 64), 0);
-  EXPECT_EQ(latencies(132 * 16 * 64 + 1), 1);
+  EXPECT_EQ(waves(132 * 16 * 64), 1);
+  EXPECT_EQ(waves(132 * 16 * 64 + 1), 2);
+}
+
+/// Warps of a block add the sums of its threads, where these are few; what further warps write to stacks takes longer.
+TEST(Accounting, LatenciesOfBlocksGrowWithStacksAndLessThanWithSums) {
+  using namespace gpu_costs;
+  EXPECT_LT(reduce_latency(1, 1024, 1024, true, true), 1024 * kNearLatency / 10);
+  EXPECT_EQ(reduce_latency(1, 1024, 1024, false, true), 1024 * kNearLatency);
+  EXPECT_EQ(block_latency(kShortestCode, 8), kLeastLatency);
+  EXPECT_EQ(block_latency(kTimedCode, 1), kTimedLatency);
+  EXPECT_NEAR(block_latency(kTimedCode, 3) - kTimedLatency, 2 * kTimedCode.stack_bytes / kL2Bytes, 1e-6);
+  const CodeCosts& known = kKernels.known[static_cast<std::size_t>(Sums::Float32)];
+  EXPECT_EQ(block_latency(known, 1), block_latency(known, 32));
 }
 
 TEST(Accounting, RefusesWhatLinkingRefusesOnTheDevice) {

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include <forestvm/named_schedules.hpp>
 
 #include "kernels/account/accounting.hpp"
+#include "kernels/backend/pass_sizes.hpp"
 #include "kernels/backend/predictor.hpp"
 #include "kernels/emulator/runtime.hpp"
 #include "kernels/link/link.hpp"
@@ -65,10 +67,31 @@ TEST_F(SmallerPlans, AreTheNearestThatFit) {
   EXPECT_EQ(plan_taken(linker, 250, kOf64 - 1), 200u);
   EXPECT_EQ(plan_taken(linker, 200, kOf64 - 1), 200u);
   EXPECT_EQ(plan_taken(linker, 100, kOf32 - 1), 10u);
-  EXPECT_EQ(plan_taken(linker, 30, kOf32 - 1), 30u);  // whose block has no more rows
+  EXPECT_EQ(plan_taken(linker, 30, kOf32 - 1), 10u);  // as 100 rows, whose block does not fit
+  EXPECT_EQ(plan_taken(linker, 10, kOf32 - 1), 10u);
   EXPECT_EQ(plan_taken(linker, 250, kOf8 - 1), 10u);
   EXPECT_EQ(plan_taken(linker, 250, kOf4), 10u);
   EXPECT_EQ(plan_taken(linker, 250, kOf4 - 1), 0u);
+}
+
+/// The sizes of passes are those of the plan that their calls take, whatever their rows.
+TEST_F(SmallerPlans, AreThoseOfPassSizes) {
+  const Program plans = program(
+      "plan(10); tile(batch, b0, b1, 4); tile(tree, t0, t1, 2); reorder(b0, t0, b1, t1); "
+      "gpuDimension(b0, grid.x); gpuDimension(t0, grid.z); gpuDimension(b1, block.x); " +
+      plan("BATCH", 64));
+  const Linker linker(plans);
+  const DeviceLimits limits = limits_of_bytes(kOf64 - 1);
+  const auto sizes = PassSizes::make(linker, limits);
+  ASSERT_TRUE(sizes.ok()) << sizes.error().text();
+  for (const std::uint32_t rows : {5u, 10u, 11u, 30u, 250u}) {
+    const auto linked = linker.link({rows, rows, OutputKind::Raw}, limits);
+    ASSERT_TRUE(linked.ok()) << linked.error().text();
+    const std::size_t bytes =
+        std::accumulate(linked->global_bytes.begin(), linked->global_bytes.end(), std::size_t{0});
+    EXPECT_NE(bytes, 0u) << rows;
+    EXPECT_EQ(sizes->of(rows, OutputKind::Raw).row_bytes, bytes / rows) << rows;
+  }
 }
 
 /// Other limits are not those of a plan: calls of fewer rows may keep them.

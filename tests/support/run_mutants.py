@@ -14,8 +14,8 @@ LIST begins with lines that hold for all of its entries, and may have comments:
 
   folder: the folder below which the files of entries lie; without it that of the project
   options: options that are added to the compiler's
-  judge: a test program and a filter of its tests; quick ones come first
-  cases: daily, if judges are to run the cases that they run by day; without it they run all
+  judge: a test program and a filter of its tests, which run all of their cases; quick ones come first
+  daily judge: the same, but tests run the cases that they run by day, because all would take too long
 
 An entry is
 
@@ -62,7 +62,6 @@ class Mutants:
 
     def __init__(self, path):
         self.path, self.folder, self.options, self.judges, self.entries = path, pathlib.Path(), [], [], []
-        self.environment = {"FORESTVM_NIGHTLY": "1"}
         unit = None
         for number, line in enumerate(path.read_text().splitlines(), 1):
             ended = not self.entries or self.entries[-1].verdict
@@ -79,10 +78,8 @@ class Mutants:
                 self.folder = pathlib.Path(value)
             elif not self.entries and key == "options":
                 self.options = value.split()
-            elif not self.entries and key == "judge":
-                self.judges.append(tuple(value.split(maxsplit=1)))
-            elif not self.entries and line == "cases: daily":
-                self.environment = {"FORESTVM_NIGHTLY": ""}
+            elif not self.entries and key in ("judge", "daily judge"):
+                self.judges.append((*value.split(maxsplit=1), "1" if key == "judge" else ""))
             elif not self.entries or not self.take(line, key, value):
                 sys.exit(f"{path}:{number}: not a line of a list: {line}")
         names = [entry.name for entry in self.entries]
@@ -146,7 +143,7 @@ class Bench:
 
     def __init__(self, build, mutants):
         self.build, self.mutants = build, mutants
-        self.links = {target: link_command(build, target) for target, _ in mutants.judges}
+        self.links = {target: link_command(build, target) for target, _, _ in mutants.judges}
 
     def outcome(self, text, file, unit):
         """Returns the first test program and test that fail with the text in place of the file; None if none does."""
@@ -165,11 +162,11 @@ class Bench:
                 cwd=directory, capture_output=True, text=True)
             if made.returncode != 0:
                 sys.exit(f"{file} with the mistake does not compile:\n{made.stderr}")
-            for target, tests in self.mutants.judges:
+            for target, tests, nightly in self.mutants.judges:
                 program = folder / target
                 if not program.exists():
                     self.link(target, result, program)
-                failed = self.run(program, tests)
+                failed = self.run(program, tests, nightly)
                 if failed:
                     return f"{target}: {failed}"
         return None
@@ -180,16 +177,17 @@ class Bench:
         words[at : at + 2] = [str(result), "-o", str(program)]
         subprocess.run(words, cwd=self.build, check=True, capture_output=True)
 
-    def run(self, program, tests):
-        """Returns the name of the first test that fails, or what ended the program; None if all pass."""
+    def run(self, program, tests, nightly):
+        """Returns the name of the first test that fails, or what ended the program and which tests it ran; None if all
+        pass."""
         done = subprocess.run(
             ["sh", "-c", f'ulimit -t {MOST_SECONDS}; exec "$@"', "sh", program, f"--gtest_filter={tests}",
              "--gtest_fail_fast", "--gtest_brief=1"],
-            cwd=self.build, env={**os.environ, **self.mutants.environment}, capture_output=True, text=True, errors="replace")
+            cwd=self.build, env={**os.environ, "FORESTVM_NIGHTLY": nightly}, capture_output=True, text=True, errors="replace")
         if done.returncode == 0:
             return None
         if -done.returncode in (signal.SIGXCPU, signal.SIGKILL):
-            return "takes too long"
+            return f"{tests} takes too long"
         failed = [line for line in done.stdout.splitlines() if line.startswith("[  FAILED  ]")]
         return failed[0].split("]")[1].split(",")[0].split("(")[0].strip() if failed else f"ends with {done.returncode}"
 

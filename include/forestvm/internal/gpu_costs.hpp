@@ -63,17 +63,13 @@ constexpr const CodeCosts& code_costs(const Kernels& kernels, Sums sums, bool kn
   return known ? kernels.known[of] : kernels.interpreted[of];
 }
 
-inline constexpr double kTimedLatency = 21000;  ///< latency of a block of the timed kernels without its walks
-/// Latency of a block whatever its code, of nvForest's kernel, whose code is the shortest that was timed.
+inline constexpr double kTimedLatency =
+    18500;  ///< latency of one warp of the timed kernels, without its walks
+/// Latency of a block of nvForest's kernel without its walks. Its code is the shortest that was timed.
 inline constexpr double kLeastLatency = 5300;
-
-/// Returns the latency of a block without its walks: fetching and running code. What exceeds the least was measured as
-/// a whole. It is taken to grow with the instructions or with the lines, with the one that grows more.
-constexpr double block_latency(const CodeCosts& code) {
-  return kLeastLatency +
-         (kTimedLatency - kLeastLatency) *
-             std::max(code.instructions / kTimedCode.instructions, code.lines / kTimedCode.lines);
-}
+/// The least that a call of a row runs of nvForest's kernel besides visits of nodes: the shortest path through its
+/// machine code (26.10, sm_90) that walks, adds and stores.
+inline constexpr CodeCosts kShortestCode{280, 48, 0};
 
 inline constexpr double kIssue = 4;  ///< instructions that a multiprocessor issues in a clock
 inline constexpr double kL2Bytes =
@@ -86,9 +82,21 @@ constexpr double warp_passing(const CodeCosts& code) {
   return std::max(code.instructions / kIssue, code.stack_bytes / kL2Bytes);
 }
 
+/// Returns the latency of a block of `warps` warps without its walks: fetching and running code. Two codes were timed,
+/// nvForest's and that of kTimedKernels. Between them, latency is taken to grow with the instructions or with the
+/// lines, with the one that grows more. Instructions of further warps are issued while the first one waits, but what
+/// they write to their stacks passes after what it writes: with a thread for each tree of a row, the timed kernels
+/// took 10 us more for 1,000 threads than for 100.
+constexpr double block_latency(const CodeCosts& code, double warps) {
+  const auto growth = [&](double CodeCosts::*cost) {
+    return (code.*cost - kShortestCode.*cost) / (kTimedCode.*cost - kShortestCode.*cost);
+  };
+  const double more = std::max({0.0, growth(&CodeCosts::instructions), growth(&CodeCosts::lines)});
+  return kLeastLatency + more * (kTimedLatency - kLeastLatency) + (warps - 1) * code.stack_bytes / kL2Bytes;
+}
+
 inline constexpr double kStageLatency = 225;  ///< latency of a load into shared memory
 inline constexpr double kBytesOfLoad = 16;    ///< bytes of rows that a thread loads at once
-inline constexpr double kReduceLatency = 21;  ///< latency of adding the sum of one thread to that of the row
 
 /// Clocks that a block takes to copy rows into shared memory.
 struct Copying {
@@ -182,6 +190,8 @@ constexpr double leaf_passing(bool shared, double conflicts) { return shared ? 2
 // last block waits for until it goes on, which are two fences, an addition and two barriers.
 
 inline constexpr double kFarLatency = 300;
+/// Latency of a load from shared memory, as measured, and of an addition and a step of the loop. It was not timed.
+inline constexpr double kNearLatency = 40;
 inline constexpr double kJoinLatency = 1500;
 
 /// Returns true if warps add the copies of sums in any order, see adds_by_warps of kernels/device/reduction.hpp.
@@ -190,12 +200,14 @@ inline bool adds_by_warps(double sums, double copies, double threads) {
   return sums < threads && std::ceil(sums / warps) * steps < copies;
 }
 
-/// Returns the latency of adding the copies of `sums` sums in global memory, if `any_order` in any order.
-inline double far_reduce_latency(double sums, double copies, double threads, bool any_order) {
+/// Returns the latency of adding the copies of `sums` sums, if `any_order` in any order. `near`: they are in shared
+/// memory, otherwise in global memory.
+inline double reduce_latency(double sums, double copies, double threads, bool any_order, bool near) {
   constexpr double kShuffles = 5 * 30;
+  const double load = near ? kNearLatency : kFarLatency;
   if (any_order && adds_by_warps(sums, copies, threads))
-    return std::ceil(sums / std::ceil(threads / 32)) * (std::ceil(copies / 32) * kFarLatency + kShuffles);
-  return std::ceil(sums / threads) * copies * kFarLatency;
+    return std::ceil(sums / std::ceil(threads / 32)) * (std::ceil(copies / 32) * load + kShuffles);
+  return std::ceil(sums / threads) * copies * load;
 }
 
 /// Most bytes of the device's memory that a pass of a call takes, with rows on the device: a call of more rows has
@@ -219,7 +231,7 @@ struct Parts {
 
 inline Parts parts(const Blocks& blocks, double multiprocessors) {
   const double most = std::ceil(blocks.count / multiprocessors);  // of a multiprocessor
-  // The latency of a block was measured with its own code.
+  // The latency of a block has its own code.
   return {std::ceil(most / blocks.resident), most * blocks.passing + (most - 1) * blocks.code};
 }
 
