@@ -54,7 +54,7 @@ struct Avx512TreeRows {
       _mm512_storeu_ps(task.to + i * task.width + task.trees - kTreeRows, rows[i]);
   }
 
-  static void store_lines(const TreeRowsTask& task) {
+  FVM_INLINE static void store_lines(const TreeRowsTask& task) {
     if (task.is_large)
       store_lines(
           task, [](float* to, __m512 line) __attribute__((always_inline)) { _mm512_stream_ps(to, line); });
