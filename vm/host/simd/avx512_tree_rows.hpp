@@ -15,59 +15,53 @@
 namespace forestvm::host {
 
 struct Avx512TreeRows {
-  /// Writes whole lines by Store, which takes an aligned address and a vector.
-  template <class Store>
-  FVM_INLINE static void store_lines(const TreeRowsTask& task, const Store& store) {
+  FVM_INLINE static void store_lines(const TreeRowsTask& task) {
     static constexpr std::int32_t kNumbers[32] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
                                                   11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
                                                   22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
-    float* lines[kTreeRows];                // where each row's next line begins
-    const std::int32_t* shifts[kTreeRows];  // for each row, which numbers of two vectors make a line
-    __m512 before[kTreeRows], rows[kTreeRows];
-    transpose(task.leaves, task.stride, before);
-    for (std::size_t i = 0; i < kTreeRows; ++i) {
-      float* const row = task.to + i * task.width;
-      const std::size_t first = before_line(row);
-      _mm512_mask_storeu_ps(row, static_cast<__mmask16>((1U << first) - 1), before[i]);
-      lines[i] = row + first;
-      shifts[i] = kNumbers + first;
-    }
-    std::size_t tree = kTreeRows;
+    __m512 vectors[2][kTreeRows];  // of the rows' outputs for these trees and for those before, in turns
+    const auto shift_of = [&](std::size_t row) { return before_line(task.to + row * task.width); };
+    // Loops over rows are not unrolled: that would take 10 kB, and save no time.
+    std::size_t tree = 0;
     for (; task.trees - tree >= kTreeRows; tree += kTreeRows) {
-      transpose(task.leaves + tree * task.stride, task.stride, rows);
-#pragma GCC unroll 16
-      for (std::size_t i = 0; i < kTreeRows; ++i) {
-        store(lines[i], _mm512_permutex2var_ps(before[i], _mm512_loadu_si512(shifts[i]), rows[i]));
-        lines[i] += kTreeRows;
-        before[i] = rows[i];
+      __m512* const these = vectors[tree / kTreeRows % 2];
+      const __m512* const before = vectors[(tree / kTreeRows + 1) % 2];
+      transpose(task.leaves + tree * task.stride, task.stride, these);
+      float* row = task.to;
+#pragma GCC unroll 1
+      for (std::size_t i = 0; i < kTreeRows; ++i, row += task.width) {
+        const std::size_t shift = shift_of(i);
+        if (tree == 0) {
+          _mm512_mask_storeu_ps(row, static_cast<__mmask16>((1U << shift) - 1), these[i]);
+          continue;
+        }
+        float* const to = row + (tree - kTreeRows) + shift;
+        const __m512 line = _mm512_permutex2var_ps(before[i], _mm512_loadu_si512(kNumbers + shift), these[i]);
+        if (task.is_large)
+          _mm512_stream_ps(to, line);
+        else
+          _mm512_store_ps(to, line);
       }
     }
     // The last line of a row is not whole, unless its first was.
-    for (std::size_t i = 0; i < kTreeRows; ++i) {
-      const auto shift = static_cast<unsigned>(shifts[i] - kNumbers);
-      _mm512_mask_storeu_ps(lines[i] - shift, static_cast<__mmask16>(0xffffU << shift), before[i]);
-    }
+    const __m512* const last = vectors[(tree / kTreeRows + 1) % 2];
+    float* row = task.to + (tree - kTreeRows);
+#pragma GCC unroll 1
+    for (std::size_t i = 0; i < kTreeRows; ++i, row += task.width)
+      _mm512_mask_storeu_ps(row, static_cast<__mmask16>(0xffffU << shift_of(i)), last[i]);
     if (tree == task.trees) return;
     // The last 16 trees contain some of those before, which are written twice.
-    transpose(task.leaves + (task.trees - kTreeRows) * task.stride, task.stride, rows);
-    for (std::size_t i = 0; i < kTreeRows; ++i)
-      _mm512_storeu_ps(task.to + i * task.width + task.trees - kTreeRows, rows[i]);
-  }
-
-  FVM_INLINE static void store_lines(const TreeRowsTask& task) {
-    if (task.is_large)
-      store_lines(
-          task, [](float* to, __m512 line) __attribute__((always_inline)) { _mm512_stream_ps(to, line); });
-    else
-      store_lines(
-          task, [](float* to, __m512 line) __attribute__((always_inline)) { _mm512_store_ps(to, line); });
+    transpose(task.leaves + (task.trees - kTreeRows) * task.stride, task.stride, vectors[0]);
+    row = task.to + (task.trees - kTreeRows);
+#pragma GCC unroll 1
+    for (std::size_t i = 0; i < kTreeRows; ++i, row += task.width) _mm512_storeu_ps(row, vectors[0][i]);
   }
 
  private:
   /// Makes vectors of the outputs of 16 trees: one for each row.
-  FVM_INLINE static void transpose(const float* from, std::size_t stride, __m512 (&rows)[kTreeRows]) {
+  FVM_INLINE static void transpose(const float* from, std::size_t stride, __m512* rows) {
     // Each vector has four rows of trees t, t + 4, t + 8 and t + 12 in its parts of 16 bytes.
-#pragma GCC unroll 4
+#pragma GCC unroll 1
     for (std::size_t part = 0; part < 4; ++part) {
       const auto four = [&](std::size_t tree) __attribute__((always_inline)) {
         const float* const at = from + tree * stride + 4 * part;
