@@ -96,16 +96,16 @@ static void @answer(const @ROW *rows, size_t count, size_t stride, uint32_t want
 
 constexpr const char* kAnswerQuantiles =
     R"(/* Quantiles of the targets of training rows, each from 0 to 1: count x quantile_count. The function needs memory for
- * @COUNTS numbers, `counts`. It returns 0, or 16 for wrong quantiles. */
+ * @COUNTS numbers, `counts`. It returns 0, or @WRONG for wrong quantiles. */
 int @predict_quantile(const @ROW *rows, size_t count, size_t stride, const double *quantiles, size_t quantile_count,
     uint32_t *counts, double *out) {
   const uint32_t all = count < UINT32_MAX ? (uint32_t)count : UINT32_MAX, want = @WANT;
   const size_t row_bytes = quantile_count * sizeof(double);
   size_t begin;
   @call call;
-  if (quantile_count == 0u) return 16;
+  if (quantile_count == 0u) return @WRONG;
   for (begin = 0u; begin < quantile_count; ++begin)
-    if (!(quantiles[begin] >= 0 && quantiles[begin] <= 1)) return 16;
+    if (!(quantiles[begin] >= 0 && quantiles[begin] <= 1)) return @WRONG;
   memset(&call, 0, sizeof call);
   memset(counts, 0, @COUNTS * sizeof *counts);
   call.quantiles = quantiles;
@@ -162,7 +162,7 @@ typedef struct {
 } @options;
 )";
 constexpr const char* kMembersCode =
-    "\n *   8 if there are no virtual ensembles, or more than half the rounds,";
+    "\n *   @NO_ENSEMBLES if there are no virtual ensembles, or more than half the rounds,";
 
 /// Options that the program does not have.
 constexpr const char* kRefuseRounds =
@@ -181,7 +181,7 @@ constexpr const char* kRowBytes =
 constexpr const char* kCheckMembers =
     R"(  if (want == @VIRTUAL || want == @UNCERTAINTY) {
     if (call.round_begin != 0u) return 1;
-    if (call.every > call.round_end / 2u) return 8;
+    if (call.every > call.round_end / 2u) return @NO_ENSEMBLES;
     if (want == @VIRTUAL) row_bytes *= call.every;
   }
 )";
@@ -245,7 +245,8 @@ std::string loop_text(const Job& job, std::uint32_t rows_at_a_time, std::string_
 
 std::string quantiles_entry(const Job& job, std::uint32_t rows_at_a_time) {
   const auto targets = static_cast<std::uint32_t>(job.program.targets().size());
-  return in_file(job, replaced(kAnswerQuantiles, {{"@COUNTS", number(targets + target_blocks(targets))},
+  return in_file(job, replaced(kAnswerQuantiles, {{"@WRONG", formatted("{}", kQuantiles)},
+                                                  {"@COUNTS", number(targets + target_blocks(targets))},
                                                   {"@WANT", number_of(OutputKind::Quantile)},
                                                   {"@LOOP", loop_text(job, rows_at_a_time, "&call, ")}}));
 }
@@ -297,6 +298,7 @@ std::string answer_text(const Job& job, std::uint32_t rows_at_a_time) {
              {"@UNITS", calls.rounds ? ", or for each stage or tree of it" : ""},
              {"@ROUNDS", rounds},
              {"@DIVISOR", calls.averages ? "    call.divisor = call.round_end - call.round_begin;\n" : ""},
+             {"@NO_ENSEMBLES", formatted("{}", kEnsembles)},
              {"@VIRTUAL", number_of(OutputKind::VirtEnsembles)},
              {"@UNCERTAINTY", number_of(OutputKind::Uncertainty)},
              {"@STAGED", number_of(OutputKind::Staged)},
@@ -423,7 +425,8 @@ std::string call_types(const Job& job) {
         "  const double *sums; /* of the trees before tree_begin; NULL: there are none */\n"
         "  int more;           /* 1 if further trees follow: the base score that is added last is not added yet */\n";
   const std::string types =
-      replaced(calls.any() ? kOptions : "", {{"@MEMBERS", has_members(job.program) ? kMembersCode : ""}});
+      replaced(calls.any() ? kOptions : "", {{"@MEMBERS", has_members(job.program) ? kMembersCode : ""},
+                                             {"@NO_ENSEMBLES", formatted("{}", kEnsembles)}});
   return in_file(
       job, formatted("{}/* What a call asks of the code. */\ntypedef struct {\n{}} @call;\n", types, call),
       job.program.meta().score_type);

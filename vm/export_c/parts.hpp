@@ -185,9 +185,10 @@ bool divides_for_label(const Job& job);
 std::string call_types(const Job& job);
 
 /// Returns the options that an output takes, those that check_options of vm/call accepts: kRounds, kMargins and
-/// kEarlyStop. In C, a function returns the bit of an option that is wrong.
+/// kEarlyStop. In C, a function returns the bit of an option that is wrong. Two more bits tell of virtual ensembles
+/// that the rounds do not make, and of wrong quantiles.
 unsigned options_of(const Job& job, OutputKind output);
-inline constexpr unsigned kRounds = 1, kMargins = 2, kEarlyStop = 4;
+inline constexpr unsigned kRounds = 1, kMargins = 2, kEarlyStop = 4, kEnsembles = 8, kQuantiles = 16;
 
 /// Returns whether the number from which a sum of this kind starts depends on the call.
 bool base_varies(const Job& job, AccumulatorKind kind);

@@ -1,9 +1,11 @@
 // Small codes for the numbers of leaves: see forestvm/proximity.hpp.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -21,8 +23,26 @@ class LeafCodes {
     return slots_.empty() ? kNoCode : slots_[slot_of(number)].code;
   }
 
+  /// Returns the codes of the smallest numbers; kNoCode for those that have none. Larger numbers are found by find().
+  std::span<const std::uint32_t> small() const { return small_; }
+
   /// Returns the number of codes.
   std::uint32_t size() const { return count_; }
+
+  /// Writes the codes of `count` leaf numbers, `stride` apart, to `to`. Numbers without one get the next.
+  void find_or_add(const std::int32_t* numbers, std::size_t stride, std::size_t count, std::uint32_t* to) {
+    // Nearly all numbers have a code in the table. A code found is below kNoCode, so that the largest tells of others.
+    const std::uint32_t* const table = small_.data();
+    const auto size = static_cast<std::uint32_t>(small_.size());
+    std::uint32_t largest = 0;
+    for (std::size_t i = 0; i < count; ++i) {
+      const auto at = static_cast<std::uint32_t>(numbers[i * stride]);
+      to[i] = at < size ? table[at] : kNoCode;
+      largest = std::max(largest, to[i]);
+    }
+    if (largest == kNoCode)
+      for (std::size_t i = 0; i < count; ++i) to[i] = find_or_add(numbers[i * stride]);
+  }
 
   /// Returns the code of a leaf number. Numbers without one get the next.
   std::uint32_t find_or_add(std::int32_t number) {

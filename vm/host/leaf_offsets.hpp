@@ -2,7 +2,7 @@
 // Rows lie in blocks. In a block the values of one tree for all of its rows follow each other, so that walkers, which
 // take rows together, write whole cache lines, and sums of many rows are added in vectors. In a call of few rows a
 // block has room for these rows only. Calls for the outputs of trees keep the leaves of some trees at a time: then
-// there is room for these, and offsets are counted from the first of them.
+// there is room for these.
 #pragma once
 
 #include <algorithm>
@@ -17,11 +17,15 @@ namespace forestvm::host {
 struct LeafOffsets {
   std::size_t trees;     ///< Number of trees for which there is room.
   std::uint32_t stride;  ///< Distance of two trees' values for a row.
+  std::uint32_t first;   ///< The first of the trees.
 
-  LeafOffsets(std::size_t tree_count, std::uint32_t rows) : trees(tree_count), stride(stride_for(rows)) {}
+  LeafOffsets(std::size_t tree_count, std::uint32_t rows, std::uint32_t first_tree = 0)
+      : trees(tree_count), stride(stride_for(rows)), first(first_tree) {}
 
+  /// Returns the offset of the value of a tree from `first` on.
   std::size_t at(std::uint32_t row, std::uint32_t tree) const {
-    return std::size_t{row / kCodeRows} * kCodeRows * trees + std::size_t{tree} * stride + row % kCodeRows;
+    return std::size_t{row / kCodeRows} * kCodeRows * trees + std::size_t{tree - first} * stride +
+           row % kCodeRows;
   }
 
   /// Returns the number of rows for which there must be memory in a pass of `rows` rows.

@@ -185,6 +185,7 @@ void Machine::encode(const Inst& inst) {
 /// Lets a walk write the leaves of the trees for which an accumulator has room.
 [[gnu::cold]] void Machine::keep_leaves(WalkTask& task, std::uint32_t accumulator) const {
   task.width = pass_->kept.size();
+  task.first_kept = pass_->kept.begin;
   const bool wide = loaded_->accumulators[accumulator].kind == AccumulatorKind::PerTree64;
   task.out = wide ? reinterpret_cast<std::byte*>(leaves_of<double>(accumulator))
                   : reinterpret_cast<std::byte*>(leaves_of<float>(accumulator));
@@ -201,11 +202,14 @@ void Machine::walk(const Inst& inst) {
   }
   task.row_range = ranges[args.rows];
   task.delivery = delivery_of(loaded_->accumulators[args.acc_out].kind);
-  task.width = loaded_->memory[args.acc_out].width;
-  with_element(args.acc_out, [&]<class Element>() {
-    task.out = reinterpret_cast<std::byte*>(accumulator_row<Element>(args.acc_out, 0));
-  });
-  if (is_per_tree(loaded_->accumulators[args.acc_out].kind)) keep_leaves(task, args.acc_out);
+  if (is_per_tree(loaded_->accumulators[args.acc_out].kind)) {
+    keep_leaves(task, args.acc_out);
+  } else {
+    task.width = loaded_->memory[args.acc_out].width;
+    with_element(args.acc_out, [&]<class Element>() {
+      task.out = reinterpret_cast<std::byte*>(accumulator_row<Element>(args.acc_out, 0));
+    });
+  }
   pass_->walks_stages ? walk_stages(walker, task, args.acc_out) : walk_rows(walker, task);
 }
 

@@ -234,10 +234,9 @@ class Machine {
   /// Returns the elements of an accumulator of per-tree values, which lie at leaf_offsets().
   template <class Element>
   Element* leaves_of(std::uint32_t accumulator) const {
-    const std::size_t before = std::size_t{pass_->kept.begin} * leaf_offsets().stride;
-    return reinterpret_cast<Element*>(pass_->accumulators[accumulator]) - before;
+    return reinterpret_cast<Element*>(pass_->accumulators[accumulator]);
   }
-  LeafOffsets leaf_offsets() const { return {pass_->kept.size(), pass_->row_count}; }
+  LeafOffsets leaf_offsets() const { return {pass_->kept.size(), pass_->row_count, pass_->kept.begin}; }
   /// Calls visit.operator()<Element>() with the type of an accumulator's elements.
   template <class Visit>
   void with_element(std::uint32_t accumulator, Visit&& visit) const;

@@ -31,6 +31,9 @@ void convert(const Score* numbers, std::size_t count, std::size_t terms,
   }
 }
 
+/// Terms that are added in a step of a loop.
+constexpr std::size_t kTermsTogether = 4;
+
 /// The terms of the leaves that a row reaches in up to kAttributedTrees trees.
 template <class Score>
 struct TermLists {
@@ -52,9 +55,14 @@ struct TermLists {
   }
 
   void add(Score* sums) const {
-    for (std::size_t l = 0; l < count; ++l)
-      for (const LeafTerm<Score>*term = lists[l].begin, *end = lists[l].end; term != end; ++term)
-        sums[term->sum] += term->value;
+    for (std::size_t l = 0; l < count; ++l) {
+      const auto [begin, end] = lists[l];
+      const LeafTerm<Score>* term = begin;
+      for (; end - term >= static_cast<std::ptrdiff_t>(kTermsTogether); term += kTermsTogether)
+#pragma GCC unroll 4
+        for (std::size_t i = 0; i < kTermsTogether; ++i) sums[term[i].sum] += term[i].value;
+      for (; term != end; ++term) sums[term->sum] += term->value;
+    }
   }
 };
 

@@ -11,6 +11,7 @@
 #include "vm/host/member_uncertainty.hpp"
 #include "vm/host/simd/stream.hpp"
 #include "vm/host/simd/transpose.hpp"
+#include "vm/host/targets/target.hpp"
 
 namespace forestvm::host {
 
@@ -18,7 +19,7 @@ namespace {
 
 /// The rows, and the trees, whose leaves are transposed together: the leaves of a row or tree fill a cache line, and
 /// the rows' outputs lie on few pages.
-constexpr std::uint32_t kTransposed = 16;
+constexpr std::uint32_t kTransposed = kTreeRows;
 
 template <class Score>
 using SumOf = std::conditional_t<std::is_same_v<Score, double>, F64Sum, F32Sum>;
@@ -26,9 +27,9 @@ using SumOf = std::conditional_t<std::is_same_v<Score, double>, F64Sum, F32Sum>;
 /// The trees whose leaves of kTransposed rows are written together, so that each row's output grows by a kilobyte.
 constexpr std::size_t kTreesTogether = 256;
 
-/// Writes the leaves of kTransposed rows and `trees` trees, at least kTransposed, to rows `width` numbers apart.
-void store_rows_of_leaves(const float* leaves, std::size_t stride, std::size_t trees, float* to,
-                          std::size_t width, bool is_large) {
+/// Writes outputs of trees row by row.
+void store_rows_of_leaves(const TreeRowsTask& task) {
+  const auto [leaves, stride, trees, to, width, is_large] = task;
   // Each turn begins with the last trees of the one before: then every row's part ends with a whole line.
   float rows[kTransposed][kTransposed + kTreesTogether];
   for (std::size_t begin = 0; begin < trees; begin += kTreesTogether) {
@@ -92,11 +93,16 @@ void Machine::store_trees(const Inst& inst) {
   const LeafOffsets offsets = leaf_offsets();
   const bool is_large = is_large_result(pass_->row_count * pass_->width * sizeof(float));
   LeafOffsets::for_parts(rows, kTransposed, [&](const Range& some) {
-    if (plain && some.size() == kTransposed)
-      return store_rows_of_leaves(leaves_of<float>(args.acc_in) + offsets.at(some.begin, trees.begin),
-                                  offsets.stride, trees.size(),
-                                  pass_->values + some.begin * pass_->width + trees.begin - pass_->first_tree,
-                                  pass_->width, is_large);
+    if (plain && some.size() == kTransposed) {
+      const TreeRowsTask task{leaves_of<float>(args.acc_in) + offsets.at(some.begin, trees.begin),
+                              offsets.stride,
+                              trees.size(),
+                              pass_->values + some.begin * pass_->width + trees.begin - pass_->first_tree,
+                              pass_->width,
+                              is_large};
+      if (!loaded_->target->store_trees(task)) store_rows_of_leaves(task);
+      return;
+    }
     for (std::uint32_t c = 0; c < iterations(trees.size(), kTransposed); ++c) {
       const Range part = chunk(trees, kTransposed, c);
       wide ? store_leaves<double>(args.acc_in, some, part) : store_leaves<float>(args.acc_in, some, part);

@@ -32,12 +32,17 @@ using host::Line;
 constexpr std::size_t kRowsAtOnce = 16;
 /// Rows whose leaves of a tree are looked up before those of the next tree.
 constexpr std::size_t kRowsToFind = 64;
+/// Trees whose leaves are counted in turns, because a row whose leaf is that of the row before waits for its count.
+constexpr std::size_t kTreesToCount = 8;
 /// The most rows that are compared by codes in less time than by sets, which must be made first.
 constexpr std::size_t kFewRows = 128;
 /// The most rows that are compared with a tile's sets before the next tile, and the most bytes of their sets' numbers.
 constexpr std::size_t kMostRows = 4096, kNumberBytes = std::size_t{32} << 20;
 /// Sets whose numbers have 16 bits.
 constexpr std::uint32_t kMostSets = 65'536;
+/// The most sets of a chunk of trees, unless a tree has more. With 768 KB they stay in the second-level cache, in which
+/// rows read them in no order.
+constexpr std::uint32_t kChunkSets = 12'288;
 /// Counts of so many bytes would fill the caches, and are written past them.
 constexpr std::size_t kManyBytes = std::size_t{8} << 20;
 
@@ -92,8 +97,7 @@ struct SetPlan {
       chunk = {chunk.end, chunk.end, 1, row_numbers};
     };
     for (std::size_t t = 0; t < trees; ++t) {
-      const std::uint32_t sets = chunk.sets + leaves_of(t);
-      if (sets > kMostSets) finish();
+      if (chunk.end != chunk.begin && chunk.sets + leaves_of(t) > kChunkSets) finish();
       first_sets.push_back(chunk.sets);
       chunk.sets += leaves_of(t);
       ++chunk.end;
@@ -101,10 +105,45 @@ struct SetPlan {
     finish();
   }
 
+  /// Returns the number of the set of a tree's leaf with this code.
+  std::uint16_t number_of(std::size_t tree, std::uint32_t code) const {
+    return static_cast<std::uint16_t>(code == kNoCode ? 0 : first_sets[tree] + code);
+  }
+
   /// Returns the most rows whose numbers of sets are kept at once.
   std::size_t rows_at_once() const {
     return std::min(kMostRows, kNumberBytes / (row_numbers * sizeof(std::uint16_t)));
   }
+};
+
+/// The numbers of sets by tree and leaf number, so that a look-up reads one table for all trees.
+class SetNumbers {
+ public:
+  SetNumbers(const SetPlan& plan, std::span<const LeafCodes> codes) : plan_(plan), codes_(codes) {
+    trees_.reserve(codes.size());
+    for (std::size_t t = 0; t < codes.size(); ++t) {
+      const std::span<const std::uint32_t> small = codes[t].small();
+      trees_.push_back({numbers_.size(), static_cast<std::uint32_t>(small.size())});
+      for (const std::uint32_t code : small) numbers_.push_back(plan.number_of(t, code));
+    }
+  }
+
+  std::uint16_t find(std::size_t tree, std::int32_t leaf) const {
+    const Tree& mine = trees_[tree];
+    const auto at = static_cast<std::uint32_t>(leaf);
+    return at < mine.small ? numbers_[mine.first + at] : plan_.number_of(tree, codes_[tree].find(leaf));
+  }
+
+ private:
+  struct Tree {
+    std::size_t first;    ///< Where the numbers of the tree's leaves begin.
+    std::uint32_t small;  ///< Leaf numbers below it have a number here.
+  };
+
+  const SetPlan& plan_;
+  std::span<const LeafCodes> codes_;
+  std::vector<Tree> trees_;
+  std::vector<std::uint16_t> numbers_;
 };
 
 /// Puts the rows of a tile into the sets of a tree's leaves, `sets` of code 0 on. Rows of a byte of sets follow at a
@@ -155,6 +194,21 @@ struct KeptLeaves::Parts {
         visit(shape.order[at++], width, offset);
   }
 
+  /// Finds the codes of `count` rows in some trees, and counts them. The rows become those from `begin` on in `last`.
+  void add_rows(std::span<const std::int32_t> leaves, std::size_t tree, std::size_t tree_count,
+                std::size_t begin, std::size_t count) {
+    std::array<std::uint32_t*, kTreesToCount> sums;
+    const std::uint32_t* const found = last.data() + tree * kTileRows + begin;
+    for (std::size_t i = 0; i < tree_count; ++i) {
+      codes[tree + i].find_or_add(leaves.data() + tree + i, trees, count,
+                                  last.data() + (tree + i) * kTileRows + begin);
+      counts[tree + i].resize(codes[tree + i].size());
+      sums[i] = counts[tree + i].data();
+    }
+    for (std::size_t r = 0; r < count; ++r)
+      for (std::size_t i = 0; i < tree_count; ++i) ++sums[i][found[i * kTileRows + r]];
+  }
+
   std::size_t current_shape() {
     Shape shape;
     for (unsigned width = 0; width < 3; ++width)
@@ -199,18 +253,18 @@ struct KeptLeaves::Parts {
                  std::vector<Line>& sets) const;
 
   /// Compares rows with all kept ones by sets.
-  template <class CodesOf>
-  void count_by_sets(const SetPlan& plan, std::size_t count, const CodesOf& codes_of,
-                     std::int32_t* out) const;
+  template <class Source>
+  void count_by_sets(const SetPlan& plan, std::size_t count, const Source& source, std::int32_t* out) const;
 
   /// Compares rows with all kept ones by codes.
   template <class Score>
   void compare(std::span<const std::uint32_t> row_codes, Score* out) const;
 
-  /// Compares `count` rows with all kept ones. `codes_of(first, count, to)` writes the codes of a few of them
-  /// to `to`, tree by tree.
-  template <class Score, class CodesOf>
-  Result<void> compare_all(std::size_t count, const CodesOf& codes_of, std::span<Score> out) const {
+  /// Compares `count` rows with all kept ones. `source.codes(first, count, to)` writes the codes of a few of them to
+  /// `to`, tree by tree, and `source.set_numbers(plan, first, count, to)` the numbers of their leaves' sets, row by
+  /// row.
+  template <class Score, class Source>
+  Result<void> compare_all(std::size_t count, const Source& source, std::span<Score> out) const {
     if (rows != 0 && out.size() / rows < count)
       return usage(formatted("room for {} numbers, expected {} x {}", out.size(), count, rows));
     if constexpr (std::is_same_v<Score, std::int32_t>) {
@@ -220,7 +274,7 @@ struct KeptLeaves::Parts {
         const SetPlan plan(trees,
                            [&](std::size_t t) { return static_cast<std::uint32_t>(counts[t].size()); });
         if (plan.rows_at_once() > kFewRows) {
-          count_by_sets(plan, count, codes_of, out.data());
+          count_by_sets(plan, count, source, out.data());
           return {};
         }
       }
@@ -228,11 +282,14 @@ struct KeptLeaves::Parts {
     std::vector<std::uint32_t> row_codes;
     for (std::size_t i = 0; i < count; i += kRowsAtOnce) {
       row_codes.resize(std::min(kRowsAtOnce, count - i) * trees);
-      codes_of(i, row_codes.size() / trees, row_codes.data());
+      source.codes(i, row_codes.size() / trees, row_codes.data());
       compare(std::span<const std::uint32_t>(row_codes), out.data() + i * rows);
     }
     return {};
   }
+
+  struct CalledRows;
+  struct OwnRows;
 
   template <class Score>
   Result<void> compare_leaves(std::span<const std::int32_t> leaves, std::span<Score> out) const;
@@ -252,8 +309,8 @@ void KeptLeaves::Parts::make_sets(const SetPlan& plan, const SetPlan::Chunk& chu
   });
 }
 
-template <class CodesOf>
-void KeptLeaves::Parts::count_by_sets(const SetPlan& plan, std::size_t count, const CodesOf& codes_of,
+template <class Source>
+void KeptLeaves::Parts::count_by_sets(const SetPlan& plan, std::size_t count, const Source& source,
                                       std::int32_t* out) const {
   const auto planes_of = [](std::size_t most) { return static_cast<unsigned>(std::bit_width(most)); };
   const std::size_t parts = (count + plan.rows_at_once() - 1) / plan.rows_at_once();
@@ -262,22 +319,11 @@ void KeptLeaves::Parts::count_by_sets(const SetPlan& plan, std::size_t count, co
   const unsigned all_planes = planes_of(plan.row_numbers);
   std::uint32_t most_sets = 0;
   for (const SetPlan::Chunk& chunk : plan.chunks) most_sets = std::max(most_sets, chunk.sets);
-  std::vector<std::uint32_t> row_codes(kRowsToFind * trees);
   std::vector<std::uint16_t> numbers(at_once * plan.row_numbers);
   std::vector<Line> sets(most_sets), planes((is_one ? 1 : at_once) * all_planes);
   for (std::size_t begin = 0; begin < count; begin += at_once) {
     const std::size_t rows_here = std::min(at_once, count - begin);
-    for (std::size_t i = 0; i < rows_here; i += kRowsToFind) {
-      const std::size_t part = std::min(kRowsToFind, rows_here - i);
-      codes_of(begin + i, part, row_codes.data());
-      for (const SetPlan::Chunk& chunk : plan.chunks)
-        for (std::uint32_t t = chunk.begin; t < chunk.end; ++t)
-          for (std::size_t r = 0; r < part; ++r) {
-            const std::uint32_t code = row_codes[t * part + r];
-            numbers[(i + r) * plan.row_numbers + chunk.first + (t - chunk.begin)] =
-                static_cast<std::uint16_t>(code == kNoCode ? 0 : plan.first_sets[t] + code);
-          }
-    }
+    source.set_numbers(plan, begin, rows_here, numbers.data());
     for (std::size_t n = 0; n < tiles.size(); ++n) {
       unsigned planes_before = 0;
       for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
@@ -358,18 +404,56 @@ void KeptLeaves::Parts::compare(std::span<const std::uint32_t> row_codes, Score*
   }
 }
 
+/// Rows of a call, by their leaf numbers.
+struct KeptLeaves::Parts::CalledRows {
+  const Parts& parts;
+  std::span<const std::int32_t> leaves;
+
+  void codes(std::size_t first, std::size_t count, std::uint32_t* to) const {
+    const auto mine = leaves.subspan(first * parts.trees, count * parts.trees);
+    for (std::size_t t = 0; t < parts.trees; ++t)
+      for (std::size_t r = 0; r < count; ++r) *to++ = parts.codes[t].find(mine[r * parts.trees + t]);
+  }
+
+  void set_numbers(const SetPlan& plan, std::size_t first, std::size_t count, std::uint16_t* to) const {
+    const SetNumbers known(plan, parts.codes);
+    for (std::size_t r = 0; r < count; ++r, to += plan.row_numbers) {
+      const std::int32_t* const mine = leaves.data() + (first + r) * parts.trees;
+      for (const SetPlan::Chunk& chunk : plan.chunks)
+        for (std::uint32_t t = chunk.begin; t < chunk.end; ++t)
+          to[chunk.first + (t - chunk.begin)] = known.find(t, mine[t]);
+    }
+  }
+};
+
+/// Rows among the kept ones, from number `first` on.
+struct KeptLeaves::Parts::OwnRows {
+  const Parts& parts;
+  std::size_t first;
+
+  void codes(std::size_t begin, std::size_t count, std::uint32_t* to) const {
+    parts.kept_codes(first + begin, count, to);
+  }
+
+  void set_numbers(const SetPlan& plan, std::size_t begin, std::size_t count, std::uint16_t* to) const {
+    std::vector<std::uint32_t> row_codes(kRowsToFind * parts.trees);
+    for (std::size_t i = 0; i < count; i += kRowsToFind) {
+      const std::size_t part = std::min(kRowsToFind, count - i);
+      codes(begin + i, part, row_codes.data());
+      for (std::size_t r = 0; r < part; ++r, to += plan.row_numbers)
+        for (const SetPlan::Chunk& chunk : plan.chunks)
+          for (std::uint32_t t = chunk.begin; t < chunk.end; ++t)
+            to[chunk.first + (t - chunk.begin)] = plan.number_of(t, row_codes[t * part + r]);
+    }
+  }
+};
+
 template <class Score>
 Result<void> KeptLeaves::Parts::compare_leaves(std::span<const std::int32_t> leaves,
                                                std::span<Score> out) const {
   if (leaves.size() % trees != 0)
     return usage(formatted("{} leaf numbers are no rows of {} trees", leaves.size(), trees));
-  const auto codes_of = [&](std::size_t first, std::size_t count, std::uint32_t* to) {
-    const auto mine = leaves.subspan(first * trees, count * trees);
-    for (std::size_t t = 0; t < trees; ++t) {
-      for (std::size_t r = 0; r < count; ++r) *to++ = codes[t].find(mine[r * trees + t]);
-    }
-  };
-  return compare_all(leaves.size() / trees, codes_of, out);
+  return compare_all(leaves.size() / trees, CalledRows{*this, leaves}, out);
 }
 
 template <class Score>
@@ -377,11 +461,42 @@ Result<void> KeptLeaves::Parts::compare_kept(std::size_t first, std::size_t coun
                                              std::span<Score> out) const {
   if (first > rows || count > rows - first)
     return usage(formatted("rows {} to {} of {} kept ones", first, first + count, rows));
-  const auto codes_of = [&](std::size_t begin, std::size_t part, std::uint32_t* to) {
-    kept_codes(first + begin, part, to);
-  };
-  return compare_all(count, codes_of, out);
+  return compare_all(count, OwnRows{*this, first}, out);
 }
+
+namespace {
+
+bool has_negative(std::span<const std::int32_t> numbers) {
+  typedef std::int32_t Vector __attribute__((vector_size(sizeof(Line))));
+  constexpr std::size_t kLanes = sizeof(Vector) / sizeof(std::int32_t);
+  Vector bits{};  // with the sign of any of the numbers
+  std::size_t i = 0;
+  for (; numbers.size() - i >= kLanes; i += kLanes) {
+    Vector some;
+    std::memcpy(&some, numbers.data() + i, sizeof some);
+    bits |= some;
+  }
+  std::int32_t all = 0;
+  for (std::size_t lane = 0; lane < kLanes; ++lane) all |= bits[lane];
+  for (; i < numbers.size(); ++i) all |= numbers[i];
+  return all < 0;
+}
+
+/// Returns an error for the first number below 0.
+Result<void> expect_numbers(std::span<const std::int32_t> leaves, std::size_t trees) {
+  constexpr std::size_t kAtOnce = 4096;
+  for (std::size_t begin = 0; begin < leaves.size(); begin += kAtOnce) {
+    const auto some = leaves.subspan(begin, std::min(kAtOnce, leaves.size() - begin));
+    if (!has_negative(some)) continue;
+    const std::size_t i =
+        begin + static_cast<std::size_t>(std::ranges::find_if(some, [](auto leaf) { return leaf < 0; }) -
+                                         some.begin());
+    return usage("row {}, tree {}: leaf number {}, expected 0 or more", i / trees, i % trees, leaves[i]);
+  }
+  return {};
+}
+
+}  // namespace
 
 KeptLeaves::KeptLeaves(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 KeptLeaves::KeptLeaves(KeptLeaves&&) noexcept = default;
@@ -413,19 +528,13 @@ Result<void> KeptLeaves::add(std::span<const std::int32_t> leaves) {
   const std::size_t trees = parts.trees;
   if (leaves.size() % trees != 0)
     return usage(formatted("{} leaf numbers are no rows of {} trees", leaves.size(), trees));
-  for (std::size_t i = 0; i < leaves.size(); ++i)
-    if (leaves[i] < 0)
-      return usage("row {}, tree {}: leaf number {}, expected 0 or more", i / trees, i % trees, leaves[i]);
+  FVM_TRY(expect_numbers(leaves, trees));
   parts.last.resize(trees * kTileRows);
   for (std::size_t count = leaves.size() / trees; count != 0;) {
     const std::size_t begin = parts.rows % kTileRows,
                       part = std::min({kRowsToFind, count, kTileRows - begin});
-    for (std::size_t t = 0; t < trees; ++t) {
-      const auto codes = std::span(parts.last).subspan(t * kTileRows + begin, part);
-      for (std::size_t r = 0; r < part; ++r) codes[r] = parts.codes[t].find_or_add(leaves[r * trees + t]);
-      parts.counts[t].resize(parts.codes[t].size());
-      for (const std::uint32_t code : codes) ++parts.counts[t][code];
-    }
+    for (std::size_t t = 0; t < trees; t += kTreesToCount)
+      parts.add_rows(leaves, t, std::min(kTreesToCount, trees - t), begin, part);
     if (begin == 0) parts.tiles.emplace_back();
     parts.rows += part;
     leaves = leaves.subspan(part * trees);

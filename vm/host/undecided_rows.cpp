@@ -14,7 +14,7 @@ namespace forestvm::host {
 namespace {
 
 /// Returns the most undecided rows of a chunk of `rows` that are packed.
-constexpr std::size_t packed_rows(std::size_t rows) { return rows * 5 / 6; }
+constexpr std::size_t packed_rows(std::size_t rows) { return rows * 7 / 8; }
 
 std::size_t packed_code_bytes(std::size_t rows, std::size_t columns) {
   return columns == 0 ? 0 : code_bytes(packed_rows(rows), columns) + kCodeSlack;

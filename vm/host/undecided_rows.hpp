@@ -1,5 +1,5 @@
 // The rows of a pass whose prediction may stop early (see EarlyStop). The trees of a call are walked in chunks. After a
-// chunk, rows that need no more trees keep their sums, and once they are at least a sixth of the rows, the codes or
+// chunk, rows that need no more trees keep their sums, and once they are at least an eighth of the rows, the codes or
 // values of the others are packed, so that the walks of the next chunks take these alone.
 // In: a pass, and memory for it. Out: the sums of all of its rows, and the pass of the next chunk.
 #pragma once

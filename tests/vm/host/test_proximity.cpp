@@ -122,8 +122,8 @@ TEST(Proximity, CountsUpToAllTrees) {
     }
 }
 
-/// The sets of these trees' leaves have more than 65,536 numbers, so that counts of some trees are kept while those of
-/// the next trees are made.
+/// The sets of these trees' leaves are too many for a cache, so that counts of some trees are kept while those of the
+/// next trees are made.
 TEST(Proximity, CountsTreesInParts) {
   Leaves others{100}, rows{100};
   for (std::int32_t i = 0; i < 2000; ++i)
@@ -132,6 +132,19 @@ TEST(Proximity, CountsTreesInParts) {
     for (std::int32_t t = 0; t < 100; ++t) rows.numbers.push_back(t % 3 == 0 ? i % 11 : i * 14 + t);
   for (const std::string& target : support::targets_here()) {
     const KeptLeaves kept = kept_of(others, target, 2000);
+    std::vector<std::int32_t> counts(rows.rows() * others.rows());
+    ASSERT_TRUE(kept.count(rows.numbers, counts).ok());
+    EXPECT_EQ(counts, slow_counts(rows, others)) << target;
+  }
+}
+
+/// One of these trees has more leaves than trees that are counted together may have.
+TEST(Proximity, CountsTreesOfManyLeaves) {
+  Leaves others{3}, rows{3};
+  for (std::int32_t i = 0; i < 20'000; ++i) others.numbers.insert(others.numbers.end(), {i % 3, i, i % 5});
+  for (std::int32_t i = 0; i < 150; ++i) rows.numbers.insert(rows.numbers.end(), {i % 4, i * 140, i % 7});
+  for (const std::string& target : support::targets_here()) {
+    const KeptLeaves kept = kept_of(others, target, 20'000);
     std::vector<std::int32_t> counts(rows.rows() * others.rows());
     ASSERT_TRUE(kept.count(rows.numbers, counts).ok());
     EXPECT_EQ(counts, slow_counts(rows, others)) << target;
@@ -218,6 +231,13 @@ TEST(Proximity, RefusesWhatMakesNoSense) {
   EXPECT_EQ(error(kept->add(std::vector<std::int32_t>{1, 2, 3})), "3 leaf numbers are no rows of 2 trees");
   EXPECT_EQ(error(kept->add(std::vector<std::int32_t>{1, -2})),
             "row 0, tree 1: leaf number -2, expected 0 or more");
+  for (const std::size_t at : {1U, 63U, 4095U, 4096U, 5001U}) {
+    std::vector<std::int32_t> leaves(5002);
+    leaves[at] = leaves.back() = -3;
+    EXPECT_EQ(error(kept->add(leaves)), "row " + std::to_string(at / 2) + ", tree " + std::to_string(at % 2) +
+                                            ": leaf number -3, expected 0 or more");
+  }
+  EXPECT_EQ(kept->rows(), 0U);
   ASSERT_TRUE(kept->add(std::vector<std::int32_t>{1, 2, 1, 3}).ok());
   std::vector<std::int32_t> counts(3);
   EXPECT_EQ(error(kept->count(std::vector<std::int32_t>{1, 2, 3}, counts)),

@@ -5,6 +5,7 @@
 
 #include "vm/host/simd/avx512.hpp"
 #include "vm/host/simd/avx512_lanes.hpp"
+#include "vm/host/simd/avx512_tree_rows.hpp"
 #include "vm/host/simd/tile_compare.hpp"
 
 namespace forestvm::host {
@@ -13,7 +14,7 @@ struct Avx512Search;  // avx512_search.hpp, which the walkers do not need
 
 namespace forestvm::host::target_Avx512 {
 
-struct Target : TileCompare {
+struct Target : TileCompare, Avx512TreeRows {
   using Codes = Avx512Bytes;
   using Search = Avx512Search;
   using Lanes = Avx512Lanes;

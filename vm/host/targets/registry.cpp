@@ -24,6 +24,7 @@ namespace forestvm::host {
     void pack(const PackTask& task);                  \
     void explain(const ExplainTask& task);            \
     void attribute(const AttributeTask& task);        \
+    bool store_trees(const TreeRowsTask& task);       \
     void add_levels(HostPaths& paths);                \
     LeafComparers leaf_comparers();                   \
     bool picks_doubles();                             \
@@ -48,6 +49,7 @@ constexpr Target kTargets[] = {
    target_##Name::pack,                 \
    target_##Name::explain,              \
    target_##Name::attribute,            \
+   target_##Name::store_trees,          \
    target_##Name::add_levels,           \
    target_##Name::picks_doubles,        \
    target_##Name::byte_tests},

@@ -18,6 +18,7 @@
 #include "vm/host/pack_codes.hpp"
 #include "vm/host/paths/explain_task.hpp"
 #include "vm/host/shared_leaves.hpp"
+#include "vm/host/tree_rows.hpp"
 #include "vm/host/walkers/walker_table.hpp"
 
 namespace forestvm::host {
@@ -36,6 +37,7 @@ struct Target {
   PackFunction pack;
   ExplainFunction explain;
   AttributeFunction attribute;
+  StoreTreesFunction store_trees;
   void (*add_levels)(HostPaths&);  ///< Adds the form of paths in which `explain` reads them for a few rows.
   /// Returns whether `encode_doubles` picks values in vectors, in less time than `round` converts them.
   bool (*picks_doubles)();

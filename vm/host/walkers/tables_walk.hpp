@@ -15,7 +15,7 @@ namespace forestvm::host {
 template <class Target, class Score>
 FVM_ONE_COPY void store_vectors(const WalkTask& task, const TreeDesc& desc, std::uint32_t row,
                                 std::uint32_t slots, const Score* leaves, const std::uint8_t* at) {
-  const LeafOffsets offsets(task.width, task.row_count);
+  const LeafOffsets offsets(task.width, task.row_count, task.first_kept);
   for (std::uint32_t r = 0; r < slots; r += kCodeRows) {
     const std::uint32_t count = std::min<std::uint32_t>(slots - r, kCodeRows);
     Score* const to = reinterpret_cast<Score*>(task.out) + offsets.at(row + r, desc.number);

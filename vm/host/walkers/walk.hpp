@@ -49,6 +49,7 @@ struct WalkTask {
   std::uint32_t row_count;    ///< Rows of the pass, all of which have codes.
   std::byte* out;     ///< Output of row 0: sums, per-tree values (see LeafOffsets) or int32 leaf numbers.
   std::size_t width;  ///< Elements of one row of `out`.
+  std::uint32_t first_kept;  ///< The first tree for whose values `out` has room, if it has per-tree values.
   SumScale scale;
   std::uint32_t steps;  ///< See WalkerDesc::steps. Walkers of lanes look for leaves at these steps, too.
   WalkOrder order;
@@ -127,7 +128,7 @@ struct Deliver {
   template <class T, class Get>
   static void put(const WalkTask& task, const Leaves& leaves, Get get) {
     const TreeDesc* trees = task.group.trees + (leaves.tree - task.first_tree);
-    const LeafOffsets offsets(task.width, task.row_count);
+    const LeafOffsets offsets(task.width, task.row_count, task.first_kept);
     T* out = reinterpret_cast<T*>(task.out);
     for (std::uint32_t t = 0; t < leaves.trees; ++t)
       for (std::uint32_t r = 0; r < leaves.rows; ++r)
