@@ -21,7 +21,7 @@ std::size_t splitters_size(unsigned bits) {
 }
 
 /// Returns the number of bits of a rank of `bits` bits that the root of the search of one value settles.
-unsigned top_bits(unsigned bits) { return bits == 0 ? 0 : (bits - 1) % FeatureSearch::kNodeBits + 1; }
+unsigned top_bits(unsigned bits) { return (bits - 1) % FeatureSearch::kNodeBits + 1; }
 
 /// Writes the separators of all levels above the thresholds, from `to` on, whose memory is NaN. Returns their end.
 float* set_separators(std::span<const float> thresholds, unsigned bits, float* to) {
@@ -138,7 +138,7 @@ LoadedEncoder load_encoder(std::span<const EncodedFeature> features, std::span<c
   void* start = loaded.thresholds.data();
   std::size_t space = size * sizeof(float);
   float* at = static_cast<float*>(std::align(kLine, space - kLine, start, space));
-  loaded.searches = std::vector<FeatureSearch>(features.size());
+  std::vector<FeatureSearch>(features.size()).swap(loaded.searches);  // a vector that grows takes more code
   FeatureSearch* search = loaded.searches.data();
   for (const EncodedFeature& feature : features) {
     const unsigned bits = bits_of(feature);
