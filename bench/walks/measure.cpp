@@ -1,6 +1,6 @@
 // Times the walks among which `auto` chooses: bench_walks MODEL [ROWS.npy] [--rows 1,2,4]. Prints one line of JSON: the
 // names of the predictor's features, and for each number of rows and CPU target the features and the time of each walk,
-// and the time of `auto`. Times are microseconds per row, of one thread. Without ROWS.npy the rows are drawn between the
+// and the time of `auto`. Times are microseconds per row, of one thread. Without ROWS.npy rows are drawn between the
 // model's thresholds, as `forestvm bench` does.
 #include <algorithm>
 #include <cmath>

@@ -263,7 +263,8 @@ class ArrowRows {
   Result<void> match(bool ignores_extra) {
     const auto children = static_cast<std::size_t>(array_.n_children);
     const ProgramMeta& meta = names_.program().meta();
-    memory_.features.resize(children, kNoFeature);
+    while (memory_.features.size() < children) memory_.features.push_back(kNoFeature);
+    memory_.features.resize(children);
     if (meta.num_feature_names == 0) {
       if (children != meta.num_features)
         return usage("the model's features have no names: there must be {} columns in its order, not {}",
@@ -286,8 +287,8 @@ class ArrowRows {
   /// Checks that each feature has one child, and that there are no others unless they are ignored.
   Result<void> check_match(std::size_t found, bool ignores_extra) {
     const std::size_t num_features = names_.program().meta().num_features;
-    std::vector<bool>& taken = memory_.taken;
-    taken.assign(num_features, false);
+    std::vector<std::uint8_t>& taken = memory_.taken;
+    taken.assign(num_features, 0);
     std::string missing, extra;
     for (std::size_t i = 0; i < memory_.features.size(); ++i) {
       const std::uint32_t feature = memory_.features[i];
@@ -296,11 +297,11 @@ class ArrowRows {
         add_name(extra, name);
         continue;
       }
-      if (taken[feature]) return place_of(*schema_.children[i]).wrong("is there twice");
-      taken[feature] = true;
+      if (taken[feature] != 0) return place_of(*schema_.children[i]).wrong("is there twice");
+      taken[feature] = 1;
     }
     for (std::uint32_t f = 0; found < num_features && f < num_features; ++f)
-      if (!taken[f]) add_name(missing, names_.program().feature_name(f));
+      if (taken[f] == 0) add_name(missing, names_.program().feature_name(f));
     if (ignores_extra) extra.clear();
     if (missing.empty() && extra.empty()) return {};
     if (missing.empty()) return usage("columns that the model does not have: {}", extra);

@@ -48,7 +48,7 @@ struct ColumnMemory {
   std::vector<double> numbers;  ///< Arrow: the numbers of all dictionaries.
   /// Arrow: the feature of each child. A call starts from the features of the last call.
   std::vector<std::uint32_t> features;
-  std::vector<bool> taken;  ///< Arrow: true for each feature that has a child.
+  std::vector<std::uint8_t> taken;  ///< Arrow: 1 for each feature that has a child.
 };
 
 /// Returns the rows with their defaults filled in, for the program of `names`. They may refer to `memory`. Returns

@@ -273,8 +273,8 @@ class PhaseCutter {
     if (std::ranges::none_of(run, holds(has_effects))) return;
     std::vector<InstAt> all = std::exchange(before_run_, {});
     const auto maps = std::ranges::count_if(all, holds(on_grid));
-    all.insert(all.end(), run.begin(), run.end());
-    all.insert(all.end(), static_cast<std::size_t>(maps), InstAt{{Op::End, {}, {}}, kNoPc});
+    for (const InstAt& added : run) all.push_back(added);
+    for (std::ptrdiff_t i = 0; i < maps; ++i) all.push_back({{Op::End, {}, {}}, kNoPc});
     all.push_back({{Op::Halt, {}, {}}, kNoPc});
     PhaseCode& phase = phases_.emplace_back();
     for (const InstAt& added : all) {

@@ -330,8 +330,8 @@ class PhaseMeasurer {
   /// Returns the innermost serial loop that is open, if these trees are its iterations and there is more than
   /// one: then trees can be copied ahead.
   std::optional<LoopOperands> loop_over(std::uint32_t trees) const {
-    const auto around = std::find_if(open_.rbegin(), open_.rend(),
-                                     [&](std::uint32_t pc) { return phase_.code[pc].op == Op::For; });
+    const auto around = std::ranges::find_if(open_.rbegin(), open_.rend(),
+                                             [&](std::uint32_t pc) { return phase_.code[pc].op == Op::For; });
     if (around == open_.rend() || facts(*around).out != trees) return std::nullopt;
     const LinkedInst& loop = phase_.code[*around];
     if (linked<Op::For, Iterations>(loop) <= 1) return std::nullopt;

@@ -28,7 +28,7 @@ std::string shape_text(std::size_t rows, std::size_t columns) { return formatted
 /// Returns whether some accumulator counts units of exact sums: a margin need not be a multiple of the unit.
 bool sums_exactly(const Program& program) {
   const auto all = program.accumulators();
-  return std::any_of(all.begin(), all.end(), [](const AccumulatorDesc& desc) {
+  return std::ranges::any_of(all, [](const AccumulatorDesc& desc) {
     return desc.kind == AccumulatorKind::Exact64 || desc.kind == AccumulatorKind::Exact128;
   });
 }

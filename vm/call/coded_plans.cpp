@@ -18,9 +18,8 @@ namespace {
 /// Returns whether an instruction walks trees that read values.
 bool walks_values(const Program& program, const InstFacts& inst) {
   const auto walkers = program.walkers().subspan(inst.first_walker, inst.walker_count);
-  return std::any_of(walkers.begin(), walkers.end(), [&](const WalkerDesc& desc) {
-    return !takes_codes(program.groups()[desc.group].layout);
-  });
+  return std::ranges::any_of(
+      walkers, [&](const WalkerDesc& desc) { return !takes_codes(program.groups()[desc.group].layout); });
 }
 
 /// The least and the most rows of some calls.

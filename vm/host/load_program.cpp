@@ -28,9 +28,8 @@ RootNodes root_nodes(Layout layout, const GroupData& group) {
 /// Returns whether walks come to a leaf in every tree. An exact walk may end before.
 bool comes_to_leaves(const WalkerDesc& desc, const GroupData& group) {
   const std::span trees(group.trees, group.tree_count);
-  return desc.end != WalkEnd::Exact || std::all_of(trees.begin(), trees.end(), [&](const TreeDesc& tree) {
-           return tree.depth <= desc.steps;
-         });
+  return desc.end != WalkEnd::Exact ||
+         std::ranges::all_of(trees, [&](const TreeDesc& tree) { return tree.depth <= desc.steps; });
 }
 
 Result<LoadedWalker> load_walker(const Program& program, LoadedProgram& loaded, const WalkerDesc& desc,

@@ -284,7 +284,7 @@ class LookupCodesMaker {
       if (!add_sets({begin, end})) return false;
       begin = end;
     }
-    if (std::any_of(tables.begin(), tables.end(), std::mem_fn(&CodedTable::is_slow))) return false;
+    if (std::ranges::any_of(tables, std::mem_fn(&CodedTable::is_slow))) return false;
     for (KeyPart& test : to_.tests_) test.feature = index_in(to_.features_, test.feature);
     return true;
   }

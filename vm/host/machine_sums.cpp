@@ -18,11 +18,9 @@ void Machine::fill(std::uint32_t accumulator, const Range& rows, const double* v
     std::fill(begin, end, Element{});
     return;
   }
-  std::size_t k = 0;
-  for (Element* sum = begin; sum != end; ++sum) {
-    *sum = Element::of(values[k], loaded_->scale);
-    if (++k == outputs_) k = 0;
-  }
+  const std::size_t outputs = outputs_;
+  for (Element* row = begin; row != end; row += outputs)
+    for (std::size_t k = 0; k < outputs; ++k) row[k] = Element::of(values[k], loaded_->scale);
 }
 
 /// Returns a margin of the call, in the type of the program's scores.

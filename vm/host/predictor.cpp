@@ -19,6 +19,7 @@
 #include "vm/host/load_program.hpp"
 #include "vm/host/lookup_codes.hpp"
 #include "vm/host/pass_plan.hpp"
+#include "vm/host/straight_code.hpp"
 #include "vm/host/targets/target.hpp"
 
 namespace forestvm {
@@ -33,6 +34,7 @@ struct KnownCall {
   std::uint64_t predictor = 0;  ///< HostPredictor::number_; 0 if there is no such call.
   ResultType type{};
   Pass pass{};  ///< The call's only pass. Its accumulators and codes lie in the context's scratch memory.
+  StraightCode code{};
 
   bool is_like(const RowBlock& rows, OutputKind wanted, ResultType wanted_type) const {
     return rows.count == pass.row_count && rows.stride == pass.row_stride && pass.output == wanted &&
@@ -79,7 +81,7 @@ class HostPredictor final : public CallPredictor {
       return false;
     last.pass.rows = static_cast<const float*>(rows.data);
     set_results(last.pass, {type, out});
-    run_code(last.pass);
+    run_code(last.pass, last.code.begin() != nullptr ? last.code.begin() : loaded_.code);
     return true;
   }
 
@@ -159,6 +161,7 @@ class HostPredictor final : public CallPredictor {
     call = {number_, type, pass};
     call.pass.options = &kNoOptions;
     call.pass.source = nullptr;  // functions of leaves and early stops read it
+    call.code.make(loaded_.code, Machine(loaded_, call.pass));
   }
 
   /// Writes the index of each feature among the chosen ones, and kLeftOut for others.
@@ -481,13 +484,13 @@ class HostPredictor final : public CallPredictor {
   /// Interprets a pass. `codes` is memory for the codes of its rows.
   void interpret_with(Pass& pass, std::byte* codes) const {
     if (pass.codes == nullptr) pass.codes = pass.encode_to = reinterpret_cast<std::uint8_t*>(codes);
-    run_code(pass);
+    run_code(pass, loaded_.code);
   }
 
-  void run_code(const Pass& pass) const {
+  void run_code(const Pass& pass, const Inst* code) const {
     const FloatEnvironment environment;
     Machine machine(loaded_, pass);
-    interpret(loaded_.code, 0, machine);
+    interpret(code, 0, machine);
   }
 
   const std::unique_ptr<const LoadedProgram> owned_;

@@ -259,7 +259,7 @@ std::span<const std::byte> Program::section(Section section) const {
 const ProgramMeta& Program::meta() const { return records<ProgramMeta>(Section::Meta).front(); }
 
 bool Program::mapped() const {
-  return std::any_of(code().begin(), code().end(), [](const Inst& inst) { return inst.op == Op::Map; });
+  return std::ranges::any_of(code(), [](const Inst& inst) { return inst.op == Op::Map; });
 }
 
 std::string_view Program::string(std::size_t index) const {

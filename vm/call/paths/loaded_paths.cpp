@@ -232,7 +232,8 @@ std::vector<Pair> pairs_of(std::span<const PathNode> nodes, double& least_taken)
 
 std::vector<Pair> all_of(std::span<const std::vector<Pair>> lists) {
   std::vector<Pair> pairs;
-  for (const std::vector<Pair>& list : lists) pairs.insert(pairs.end(), list.begin(), list.end());
+  for (const std::vector<Pair>& list : lists)
+    for (const Pair& pair : list) pairs.push_back(pair);
   sort_unique(pairs);
   return pairs;
 }
@@ -324,7 +325,7 @@ class PathLoader {
     PathOutput output{
         to_.batches.size(), 0,   to_.features.size(), to_.total_pairs.size(), features, pair_count,
         expected,           mean};
-    to_.features.insert(to_.features.end(), terms.features.begin(), terms.features.end());
+    for (const std::uint32_t feature : terms.features) to_.features.push_back(feature);
     for (const auto& [a, b] : terms.pairs)
       to_.total_pairs.push_back({index_in(terms.features, a), index_in(terms.features, b)});
     const std::size_t step = to_.wide ? std::max<std::size_t>(trees.size(), 1) : kBatchTrees;

@@ -37,10 +37,10 @@ Intervals covered(const std::vector<Rectangle>& parts, Interval Rectangle::*axis
 void Intervals::add(Interval added) {
   if (added.empty()) return;
   // Merges all intervals that touch `added` into it.
-  const auto first =
-      std::find_if(parts_.begin(), parts_.end(), [&](const Interval& part) { return part.to >= added.from; });
+  const auto first = std::ranges::find_if(parts_.begin(), parts_.end(),
+                                          [&](const Interval& part) { return part.to >= added.from; });
   const auto last =
-      std::find_if(first, parts_.end(), [&](const Interval& part) { return part.from > added.to; });
+      std::ranges::find_if(first, parts_.end(), [&](const Interval& part) { return part.from > added.to; });
   if (first != last) {
     added.from = std::min(added.from, first->from);
     added.to = std::max(added.to, (last - 1)->to);
@@ -50,7 +50,7 @@ void Intervals::add(Interval added) {
 }
 
 bool Intervals::covers(Interval wanted) const {
-  return wanted.empty() || std::any_of(parts_.begin(), parts_.end(), [&](const Interval& part) {
+  return wanted.empty() || std::ranges::any_of(parts_, [&](const Interval& part) {
            return part.from <= wanted.from && wanted.to <= part.to;
          });
 }

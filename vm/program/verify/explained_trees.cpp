@@ -41,8 +41,8 @@ class PathFollower {
       return nullptr;
     }
     if (way_.size() == kMaxPathSplits) return "the way to it has too many splits";
-    const bool again = std::any_of(way_.begin(), way_.end(),
-                                   [&](const Split& above) { return above.feature == node.feature; });
+    const bool again =
+        std::ranges::any_of(way_, [&](const Split& above) { return above.feature == node.feature; });
     if (!again && ++features_ > kMaxPathFeatures) return "the way to it has too many features";
     way_.push_back({node.feature, !again, false});
     return nullptr;

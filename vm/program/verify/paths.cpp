@@ -405,7 +405,7 @@ class WayFollower {
 
   /// Returns the innermost iteration over trees around the next instruction, as a range of the map.
   std::uint32_t innermost_trees() const {
-    const auto found = std::find_if(blocks_.rbegin(), blocks_.rend(), [this](const auto& block) {
+    const auto found = std::ranges::find_if(blocks_.rbegin(), blocks_.rend(), [this](const auto& block) {
       return block.outside && range(map_.insts[block.open].out).axis == Axis::Trees;
     });
     return found == blocks_.rend() ? kAllTrees : map_.insts[found->open].out;
