@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include <forestvm/core/interpret.hpp>
+#include <forestvm/core/guards.hpp>
 #include <forestvm/core/ranges.hpp>
 #include <forestvm/internal/formatted.hpp>
 
@@ -19,16 +19,13 @@ bool on_grid(const LinkedInst& inst) {
 
 /// An instruction's part in phases.
 enum class PhaseRole {
-  End,        ///< Ends the program, or a block, and is added with the instruction that opens it.
-  Loop,       ///< Opens a loop that threads run, together or each an iteration of its own.
-  HostLoop,   ///< Opens a loop of the host, which no phase contains.
-  ForOutput,  ///< Opens a block for calls of an output; cutting decides.
-  ForOthers,  ///< Opens a block for calls of every other output.
-  ForCounts,  ///< Opens a block for calls of some numbers of rows.
-  OnTargets,  ///< Opens a block for some CPU targets; a GPU takes it if baseline does.
-  Setting,    ///< Sets what later phases inside the same loops need. A launch of settings would do nothing.
-  Effect,     ///< Does what launches are for.
-  OfKinds,    ///< Is a phase of its own, or several.
+  End,       ///< Ends the program, or a block, and is added with the instruction that opens it.
+  Loop,      ///< Opens a loop that threads run, together or each an iteration of its own.
+  HostLoop,  ///< Opens a loop of the host, which no phase contains.
+  Guard,     ///< Opens a block for some calls; cutting decides.
+  Setting,   ///< Sets what later phases inside the same loops need. A launch of settings would do nothing.
+  Effect,    ///< Does what launches are for.
+  OfKinds,   ///< Is a phase of its own, or several.
   SettingWithEffect,
 };
 
@@ -43,13 +40,10 @@ PhaseRole role_of(Op op) {
     case Op::Par:
       return PhaseRole::HostLoop;
     case Op::When:
-      return PhaseRole::ForOutput;
     case Op::Unless:
-      return PhaseRole::ForOthers;
     case Op::Plan:
-      return PhaseRole::ForCounts;
     case Op::On:
-      return PhaseRole::OnTargets;
+      return PhaseRole::Guard;
     case Op::Slice:
     case Op::CacheRows:
     case Op::CacheTrees:
@@ -123,24 +117,10 @@ class PhaseCutter {
           break;
         case PhaseRole::HostLoop:
           return refused(formatted("pc {}", pc), "a parallel loop of the host among loops mapped to a GPU");
-        case PhaseRole::ForOutput: {
-          const auto [output, close] = operands<Op::When>(inst);
-          FVM_TRY(add_block(pc, close, request_.output == output));
-          break;
-        }
-        case PhaseRole::ForOthers: {
-          const auto [output, close] = operands<Op::Unless>(inst);
-          FVM_TRY(add_block(pc, close, request_.output != output));
-          break;
-        }
-        case PhaseRole::ForCounts: {
-          const auto [least, most, close] = operands<Op::Plan>(inst);
-          FVM_TRY(add_block(pc, close, request_.plan_rows >= least && request_.plan_rows <= most));
-          break;
-        }
-        case PhaseRole::OnTargets: {
-          const auto [targets, close] = operands<Op::On>(inst);
-          FVM_TRY(add_block(pc, close, contains(targets, CpuTarget::Baseline)));
+        case PhaseRole::Guard: {
+          const GuardedBlock block = guarded_block(inst, request_);
+          if (block.is_taken) FVM_TRY(add(pc + 1, block.end));
+          pc = block.end;
           break;
         }
         case PhaseRole::OfKinds:
@@ -177,12 +157,6 @@ class PhaseCutter {
     set_linked<Op::Explain, LinkedField::Part>(phases_.back().code[0],
                                                static_cast<std::uint32_t>(ExplainPart::Write));
     return {};
-  }
-
-  /// Adds the block that `pc` opens and `close` ends, if the call takes it, and goes to its end.
-  Result<void> add_block(std::uint32_t& pc, std::uint32_t close, bool is_taken) {
-    const std::uint32_t begin = std::exchange(pc, close) + 1;
-    return is_taken ? add(begin, close) : Result<void>();
   }
 
   Result<void> add_loop(std::uint32_t pc, std::uint32_t close) {

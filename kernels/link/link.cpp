@@ -65,7 +65,7 @@ Result<LinkedCall> Linker::link(const LinkRequest& request, const DeviceLimits& 
   whole.rows = std::max(request.rows, end_of_plans(map_, request.plan_rows));
   whole.any_grid = true;
   const auto link_both = [&](std::uint32_t shared_bytes) -> Result<void> {
-    FVM_TRY(link_plan(whole, limits, shared_bytes, call));
+    if (whole.rows != taken.rows) FVM_TRY(link_plan(whole, limits, shared_bytes, call));
     // Blocks of fewer rows may join, which takes some more memory.
     return link_plan(taken, limits, shared_bytes, call);
   };

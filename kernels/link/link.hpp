@@ -74,6 +74,10 @@ struct LinkRequest {
   OutputKind output = OutputKind::Raw;
   bool any_grid = false;  ///< true if the device's limits of grids do not matter
 
+  /// Choose the blocks that the call takes: see guarded_block. A GPU takes what a CPU of target baseline does.
+  bool wants(OutputKind other) const { return output == other; }
+  static bool runs_on(TargetSet targets) { return contains(targets, CpuTarget::Baseline); }
+
   bool operator==(const LinkRequest&) const = default;
 };
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include <forestvm/core/bytecode.hpp>
+#include <forestvm/core/guards.hpp>
 #include <forestvm/core/platform.hpp>
 #include <forestvm/core/ranges.hpp>
 
@@ -64,41 +65,13 @@ FVM_HOST_DEVICE void interpret(const Code* code, std::uint32_t pc, Machine& mach
           pc = loop_operands(inst).partner + 1;
           continue;
         }
-      // NOLINTNEXTLINE(bugprone-branch-clone): all four do nothing in a machine that runs in step
       case Op::When:
-        if constexpr (!kInStep<Machine>) {
-          const auto [output, end] = operands<Op::When>(inst);
-          if (!machine.wants(output)) {
-            pc = end + 1;
-            continue;
-          }
-        }
-        break;
       case Op::Unless:
-        if constexpr (!kInStep<Machine>) {
-          const auto [output, end] = operands<Op::Unless>(inst);
-          if (machine.wants(output)) {
-            pc = end + 1;
-            continue;
-          }
-        }
-        break;
       case Op::Plan:
-        if constexpr (!kInStep<Machine>) {
-          const auto [least, most, end] = operands<Op::Plan>(inst);
-          if (machine.plan_rows < least || machine.plan_rows > most) {
-            pc = end + 1;
-            continue;
-          }
-        }
-        break;
       case Op::On:
         if constexpr (!kInStep<Machine>) {
-          const auto [targets, end] = operands<Op::On>(inst);
-          if (!machine.runs_on(targets)) {
-            pc = end + 1;
-            continue;
-          }
+          const auto [is_taken, end] = guarded_block(inst, machine);
+          if (!is_taken) pc = end;
         }
         break;
       case Op::End: {

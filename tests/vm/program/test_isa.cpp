@@ -5,7 +5,8 @@
 #include <map>
 #include <set>
 
-#include <forestvm/core/interpret.hpp>
+#include <forestvm/core/guards.hpp>
+#include <forestvm/core/ranges.hpp>
 #include <forestvm/internal/names.hpp>
 #include <forestvm/internal/program_tools.hpp>
 
@@ -136,6 +137,38 @@ TEST(Isa, NamesGoBothWays) {
 
 TEST(Isa, PageIsTheCheckedInOne) {
   support::expect_golden(std::string(FORESTVM_SOURCE_DIR) + "/docs/ISA.md", isa_page());
+}
+
+/// A call of 8 rows for class numbers, on AVX2.
+struct Avx2Call {
+  std::uint32_t plan_rows = 8;
+
+  static bool wants(OutputKind output) { return output == OutputKind::Class; }
+  static bool runs_on(TargetSet targets) { return contains(targets, CpuTarget::Avx2); }
+};
+
+TEST(Isa, GuardsOpenBlocksForSomeCalls) {
+  const Avx2Call call;
+  const auto is_taken = [&](Op op, std::vector<std::uint32_t> values) {
+    values.push_back(71);  // the end of the block is the last operand of every guard
+    const GuardedBlock block = guarded_block(pack(op, values.data()), call);
+    EXPECT_EQ(block.end, 71u) << info(op).text;
+    return block.is_taken;
+  };
+  EXPECT_TRUE(is_taken(Op::Plan, {1, UINT32_MAX}));
+  EXPECT_TRUE(is_taken(Op::Plan, {8, 8}));
+  EXPECT_FALSE(is_taken(Op::Plan, {1, 7}));
+  EXPECT_FALSE(is_taken(Op::Plan, {9, 100}));
+  EXPECT_TRUE(is_taken(Op::On, {static_cast<std::uint32_t>(TargetSet::Avx2Up)}));
+  EXPECT_FALSE(is_taken(Op::On, {static_cast<std::uint32_t>(TargetSet::Avx512Up)}));
+  const auto wanted = static_cast<std::uint32_t>(OutputKind::Class);
+  const auto other = static_cast<std::uint32_t>(OutputKind::Value);
+  EXPECT_TRUE(is_taken(Op::When, {wanted}));
+  EXPECT_FALSE(is_taken(Op::When, {other}));
+  EXPECT_FALSE(is_taken(Op::Unless, {wanted}));
+  EXPECT_TRUE(is_taken(Op::Unless, {other}));
+  for (const Op op : kAllOps)
+    EXPECT_EQ(is_guard(op), info(op).role == OpRole::Open && !is_loop(op)) << info(op).text;
 }
 
 /// Assembles a program by hand: blocks are closed where they end.

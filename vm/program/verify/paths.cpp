@@ -12,6 +12,7 @@
 #include <optional>
 
 #include <boost/container/static_vector.hpp>
+#include <forestvm/core/guards.hpp>
 #include <forestvm/core/ranges.hpp>
 #include <forestvm/core/sums.hpp>
 #include <forestvm/internal/formatted.hpp>
@@ -59,8 +60,12 @@ static_assert(std::size(kCallTargets) == std::size(kCpuTargets));
 /// The properties that all calls on a way have.
 struct Way {
   OutputKind output;
-  std::uint32_t rows;  ///< Row count by which plans are chosen.
+  std::uint32_t plan_rows;  ///< Row count by which plans are chosen.
   CallTarget on;
+
+  /// Choose the blocks that the calls take: see guarded_block.
+  bool wants(OutputKind other) const { return output == other; }
+  bool runs_on(TargetSet targets) const { return contains(targets, on.target); }
 };
 
 /// The memory that has been written, for the elements of the innermost iterations.
@@ -113,8 +118,8 @@ class WayFollower {
 
   /// Returns the way, for messages.
   std::string text() const {
-    return formatted("output {}, calls of {}{}{}", name_of(way_.output), way_.rows,
-                     way_.rows == 1 ? " row" : " rows", way_.on.text);
+    return formatted("output {}, calls of {}{}{}", name_of(way_.output), way_.plan_rows,
+                     way_.plan_rows == 1 ? " row" : " rows", way_.on.text);
   }
 
   const RangeFacts& range(std::uint32_t index) const { return map_.ranges[index]; }
@@ -162,17 +167,10 @@ class WayFollower {
         enter_loop();
         return {};
       case Op::When:
-        return when(operands<Op::When>(inst), true);
       case Op::Unless:
-        return when(operands<Op::Unless>(inst), false);
-      case Op::Plan: {
-        const auto [least, most, end] = operands<Op::Plan>(inst);
-        return enter_block(least <= way_.rows && way_.rows <= most, end);
-      }
-      case Op::On: {
-        const auto [targets, end] = operands<Op::On>(inst);
-        return enter_block(contains(targets, way_.on.target), end);
-      }
+      case Op::Plan:
+      case Op::On:
+        return enter_block(guarded_block(inst, way_));
       case Op::End:
         leave();
         return {};
@@ -259,16 +257,12 @@ class WayFollower {
 
   /// Enters a block for calls that ask for the output of `args` or, if `asked` is false, for calls that ask for
   /// another.
-  Result<void> when(const OperandsOf<Op::When>& args, bool asked) {
-    return enter_block((args.output == way_.output) == asked, args.partner);
-  }
-
-  /// Enters a block if it is `taken`, otherwise skips it.
-  [[gnu::noinline]] Result<void> enter_block(bool taken, std::uint32_t end) {
-    if (taken)
+  /// Enters a block if calls on the way take it, otherwise skips it.
+  Result<void> enter_block(const GuardedBlock& block) {
+    if (block.is_taken)
       blocks_.push_back({static_cast<std::uint32_t>(pc_), times_, std::nullopt});
     else
-      pc_ = end;
+      pc_ = block.end;
     return {};
   }
 
