@@ -22,8 +22,7 @@ inline constexpr unsigned kSetsAtOnce = 16;           ///< The least sets that a
 /// Some trees of some rows.
 struct LeafSetsTask {
   const std::byte* sets;         ///< The sets of the trees' leaves.
-  const std::uint16_t* numbers;  ///< Numbers of the sets of each row's leaves.
-  std::size_t row_numbers;       ///< Numbers from one row to the next.
+  const std::uint16_t* numbers;  ///< Numbers of the sets of each row's leaves, row after row.
   unsigned trees;                ///< Numbers of a row, a multiple of kSetsAtOnce.
   std::size_t rows;
   std::byte* planes;  ///< The planes of each row's counts, kSetBytes each.
@@ -104,7 +103,7 @@ void count_leaf_sets(const LeafSetsTask& task) {
   constexpr unsigned kLevels = 5;  // the planes of 32 sets; the last sets can be 16
   const auto* const sets = reinterpret_cast<const std::uint8_t*>(task.sets);
   for (std::size_t r = 0; r < task.rows; ++r) {
-    const std::uint16_t* const numbers = task.numbers + r * task.row_numbers;
+    const std::uint16_t* const numbers = task.numbers + r * task.trees;
     auto* const planes = reinterpret_cast<std::uint8_t*>(task.planes + r * task.row_planes);
     std::memset(planes + std::size_t{task.planes_before} * kSetBytes, 0,
                 std::size_t{task.plane_count - task.planes_before} * kSetBytes);

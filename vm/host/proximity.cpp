@@ -80,20 +80,26 @@ struct SetPlan {
   struct Chunk {
     std::uint32_t begin = 0, end = 0;  ///< The chunk's trees.
     std::uint32_t sets = 1;
-    std::size_t first = 0;  ///< Where the numbers of a row's sets begin, a multiple of kSetsAtOnce.
+    std::size_t numbers_before = 0;  ///< Numbers that a row has in the chunks before.
+
+    /// Returns the numbers that a row has: one for each tree, and 0 up to the next multiple of kSetsAtOnce.
+    std::size_t numbers() const { return (end - begin + kSetsAtOnce - 1) / kSetsAtOnce * kSetsAtOnce; }
   };
 
   std::vector<Chunk> chunks;
   std::vector<std::uint32_t> first_sets;  ///< The number of the set of each tree's leaf with code 0.
-  std::size_t row_numbers = 0;  ///< Numbers of a row: one for each tree, and 0 up to the next chunk.
+  std::size_t row_numbers = 0;            ///< Numbers that a row has in all chunks.
+  /// The most rows whose numbers are kept at once. The numbers of a chunk lie row by row, because rows are added up
+  /// chunk by chunk: what is read one after the other is fetched before it is needed.
+  std::size_t rows_at_once = 0;
 
-  /// Plans for trees of fewer than kMostSets leaves.
+  /// Plans for `rows` rows and trees of fewer than kMostSets leaves.
   template <class LeavesOf>
-  SetPlan(std::size_t trees, const LeavesOf& leaves_of) {
+  SetPlan(std::size_t rows, std::size_t trees, const LeavesOf& leaves_of) {
     Chunk chunk;
     const auto finish = [&] {
       chunks.push_back(chunk);
-      row_numbers += std::size_t{(chunk.end - chunk.begin + kSetsAtOnce - 1) / kSetsAtOnce} * kSetsAtOnce;
+      row_numbers += chunk.numbers();
       chunk = {chunk.end, chunk.end, 1, row_numbers};
     };
     for (std::size_t t = 0; t < trees; ++t) {
@@ -103,16 +109,19 @@ struct SetPlan {
       ++chunk.end;
     }
     finish();
+    const std::size_t most = std::min(kMostRows, kNumberBytes / (row_numbers * sizeof(std::uint16_t)));
+    const std::size_t parts = most == 0 ? 0 : (rows + most - 1) / most;
+    rows_at_once = parts == 0 ? 0 : (rows + parts - 1) / parts;
+  }
+
+  /// Returns where a row's numbers in a chunk begin among those of all rows that are kept at once.
+  std::size_t place(const Chunk& chunk, std::size_t row) const {
+    return chunk.numbers_before * rows_at_once + row * chunk.numbers();
   }
 
   /// Returns the number of the set of a tree's leaf with this code.
   std::uint16_t number_of(std::size_t tree, std::uint32_t code) const {
     return static_cast<std::uint16_t>(code == kNoCode ? 0 : first_sets[tree] + code);
-  }
-
-  /// Returns the most rows whose numbers of sets are kept at once.
-  std::size_t rows_at_once() const {
-    return std::min(kMostRows, kNumberBytes / (row_numbers * sizeof(std::uint16_t)));
   }
 };
 
@@ -261,8 +270,8 @@ struct KeptLeaves::Parts {
   void compare(std::span<const std::uint32_t> row_codes, Score* out) const;
 
   /// Compares `count` rows with all kept ones. `source.codes(first, count, to)` writes the codes of a few of them to
-  /// `to`, tree by tree, and `source.set_numbers(plan, first, count, to)` the numbers of their leaves' sets, row by
-  /// row.
+  /// `to`, tree by tree, and `source.set_numbers(plan, first, count, to)` the numbers of their leaves' sets to the
+  /// plan's places.
   template <class Score, class Source>
   Result<void> compare_all(std::size_t count, const Source& source, std::span<Score> out) const {
     if (rows != 0 && out.size() / rows < count)
@@ -271,9 +280,9 @@ struct KeptLeaves::Parts {
       const bool fits =
           std::ranges::all_of(counts, [](const auto& leaves) { return leaves.size() < kMostSets; });
       if (count > kFewRows && fits) {
-        const SetPlan plan(trees,
+        const SetPlan plan(count, trees,
                            [&](std::size_t t) { return static_cast<std::uint32_t>(counts[t].size()); });
-        if (plan.rows_at_once() > kFewRows) {
+        if (plan.rows_at_once > kFewRows) {
           count_by_sets(plan, count, source, out.data());
           return {};
         }
@@ -313,33 +322,28 @@ template <class Source>
 void KeptLeaves::Parts::count_by_sets(const SetPlan& plan, std::size_t count, const Source& source,
                                       std::int32_t* out) const {
   const auto planes_of = [](std::size_t most) { return static_cast<unsigned>(std::bit_width(most)); };
-  const std::size_t parts = (count + plan.rows_at_once() - 1) / plan.rows_at_once();
-  const std::size_t at_once = (count + parts - 1) / parts;
   const bool is_one = plan.chunks.size() == 1;
   const unsigned all_planes = planes_of(plan.row_numbers);
   std::uint32_t most_sets = 0;
   for (const SetPlan::Chunk& chunk : plan.chunks) most_sets = std::max(most_sets, chunk.sets);
-  std::vector<std::uint16_t> numbers(at_once * plan.row_numbers);
-  std::vector<Line> sets(most_sets), planes((is_one ? 1 : at_once) * all_planes);
-  for (std::size_t begin = 0; begin < count; begin += at_once) {
-    const std::size_t rows_here = std::min(at_once, count - begin);
+  std::vector<std::uint16_t> numbers(plan.rows_at_once * plan.row_numbers);
+  std::vector<Line> sets(most_sets), planes((is_one ? 1 : plan.rows_at_once) * all_planes);
+  for (std::size_t begin = 0; begin < count; begin += plan.rows_at_once) {
+    const std::size_t rows_here = std::min(plan.rows_at_once, count - begin);
     source.set_numbers(plan, begin, rows_here, numbers.data());
     for (std::size_t n = 0; n < tiles.size(); ++n) {
       unsigned planes_before = 0;
-      for (std::size_t c = 0; c < plan.chunks.size(); ++c) {
-        make_sets(plan, plan.chunks[c], tiles[n], sets);
-        const bool is_last = c + 1 == plan.chunks.size();
-        const std::size_t first = plan.chunks[c].first,
-                          end = is_last ? plan.row_numbers : plan.chunks[c + 1].first;
+      for (const SetPlan::Chunk& chunk : plan.chunks) {
+        make_sets(plan, chunk, tiles[n], sets);
+        const bool is_last = &chunk == &plan.chunks.back();
         host::LeafSetsTask task{};
         task.sets = sets[0].bytes;
-        task.numbers = numbers.data() + first;
-        task.row_numbers = plan.row_numbers;
-        task.trees = static_cast<unsigned>(end - first);
+        task.numbers = numbers.data() + plan.place(chunk, 0);
+        task.trees = static_cast<unsigned>(chunk.numbers());
         task.rows = rows_here;
         task.planes = planes[0].bytes;
         task.row_planes = is_one ? 0 : all_planes * sizeof(Line);
-        task.plane_count = planes_of(end);
+        task.plane_count = planes_of(chunk.numbers_before + chunk.numbers());
         task.planes_before = planes_before;
         task.counts = is_last ? out + begin * rows + n * kTileRows : nullptr;
         task.row_counts = rows;
@@ -417,11 +421,13 @@ struct KeptLeaves::Parts::CalledRows {
 
   void set_numbers(const SetPlan& plan, std::size_t first, std::size_t count, std::uint16_t* to) const {
     const SetNumbers known(plan, parts.codes);
-    for (std::size_t r = 0; r < count; ++r, to += plan.row_numbers) {
+    for (std::size_t r = 0; r < count; ++r) {
       const std::int32_t* const mine = leaves.data() + (first + r) * parts.trees;
-      for (const SetPlan::Chunk& chunk : plan.chunks)
+      for (const SetPlan::Chunk& chunk : plan.chunks) {
+        std::uint16_t* const numbers = to + plan.place(chunk, r);
         for (std::uint32_t t = chunk.begin; t < chunk.end; ++t)
-          to[chunk.first + (t - chunk.begin)] = known.find(t, mine[t]);
+          numbers[t - chunk.begin] = known.find(t, mine[t]);
+      }
     }
   }
 };
@@ -440,10 +446,12 @@ struct KeptLeaves::Parts::OwnRows {
     for (std::size_t i = 0; i < count; i += kRowsToFind) {
       const std::size_t part = std::min(kRowsToFind, count - i);
       codes(begin + i, part, row_codes.data());
-      for (std::size_t r = 0; r < part; ++r, to += plan.row_numbers)
-        for (const SetPlan::Chunk& chunk : plan.chunks)
+      for (std::size_t r = 0; r < part; ++r)
+        for (const SetPlan::Chunk& chunk : plan.chunks) {
+          std::uint16_t* const numbers = to + plan.place(chunk, i + r);
           for (std::uint32_t t = chunk.begin; t < chunk.end; ++t)
-            to[chunk.first + (t - chunk.begin)] = plan.number_of(t, row_codes[t * part + r]);
+            numbers[t - chunk.begin] = plan.number_of(t, row_codes[t * part + r]);
+        }
     }
   }
 };
