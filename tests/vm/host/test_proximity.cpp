@@ -138,6 +138,20 @@ TEST(Proximity, CountsTreesInParts) {
   }
 }
 
+/// More rows than are compared at once, of which the second part has one row less, with trees in parts.
+TEST(Proximity, CountsManyRowsOfTreesInParts) {
+  Leaves others{100}, rows{100};
+  for (std::int32_t i = 0; i < 20'000; ++i) others.numbers.push_back(i / 100);
+  for (std::int32_t i = 0; i < 4'103; ++i)
+    for (std::int32_t t = 0; t < 100; ++t) rows.numbers.push_back((i + t % 7) % 211);
+  const std::vector<std::int32_t> expected = slow_counts(rows, others);
+  for (const std::string& target : support::targets_here()) {
+    std::vector<std::int32_t> counts(expected.size());
+    ASSERT_TRUE(kept_of(others, target, 200).count(rows.numbers, counts).ok());
+    EXPECT_TRUE(counts == expected) << target;
+  }
+}
+
 /// One of these trees has more leaves than trees that are counted together may have.
 TEST(Proximity, CountsTreesOfManyLeaves) {
   Leaves others{3}, rows{3};
