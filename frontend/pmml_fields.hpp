@@ -93,7 +93,7 @@ class PmmlFields {
   const std::vector<std::optional<double>>& table(const PmmlField& field) const {
     return functions_[field.function].table;
   }
-  /// Counts work that visits so many categories. Returns false once all such work together exceeds kMaxVisits.
+  /// Counts work that visits `categories` categories. Returns false once all of it together exceeds kMaxVisits.
   bool may_visit(std::size_t categories) {
     visits_ += categories;
     return visits_ <= kMaxVisits;

@@ -73,9 +73,9 @@ struct TreeliteHeader {
 struct TreeliteTree {
   std::size_t number = 0;
   std::size_t offset = 0;        ///< Byte in the file at which the tree begins.
-  FileColumn<std::int8_t> kind;  ///< 0 leaf (version 3.9: see is_leaf), 1 numerical, 2 categorical.
+  FileColumn<std::int8_t> kind;  ///< 0 leaf (version 3: see is_leaf), 1 numerical, 2 categorical.
   FileColumn<std::int32_t> left, right;
-  FileColumn<std::uint32_t> feature;  ///< In version 3.9 the highest bit is default_left.
+  FileColumn<std::uint32_t> feature;  ///< In version 3 the highest bit is default_left.
   FileColumn<std::uint8_t> default_left;
   RealColumn leaf_value, threshold;
   FileColumn<std::int8_t> comparison;
@@ -110,7 +110,7 @@ using TreeliteReceiver = std::function<Result<void>(const TreeliteHeader& header
 /// Returns true if the bytes start as a checkpoint of any version does.
 bool sniff_treelite(std::span<const std::byte> bytes);
 
-/// Reads the checkpoint. Refuses versions other than 3.9 and 4, columns that do not have an entry for each node, fields
+/// Reads the checkpoint. Refuses versions other than 3 and 4, columns that do not have an entry for each node, fields
 /// that Treelite has not defined, and bytes after the last tree. Returns also the errors of `receive`.
 Result<TreeliteHeader> read_treelite_checkpoint(std::span<const std::byte> bytes, const LoadLimits& limits,
                                                 const TreeliteReceiver& receive);

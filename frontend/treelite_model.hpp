@@ -1,4 +1,4 @@
-// Makes a Model of a Treelite checkpoint. In: the bytes of a checkpoint of Treelite 3.9 or 4. Out: a Model whose
+// Makes a Model of a Treelite checkpoint. In: the bytes of a checkpoint of Treelite 3 or 4. Out: a Model whose
 // predictions are those of Treelite's own predictor (GTIL) of version 4.
 #pragma once
 

@@ -34,7 +34,7 @@ struct Magic {
 };
 
 /// Formats that people pass by mistake. A message that names the format helps more than one about its first odd cell.
-/// They are found by so many bytes that names of columns, such as PAR1, are not taken for them.
+/// Each is found by enough bytes that the name of a column, such as PAR1, is not taken for it.
 constexpr std::array kOtherFormats = {
     Magic{"PK\x03\x04", "a ZIP archive"},
     Magic{"\x1f\x8b", "a gzip file"},

@@ -229,33 +229,36 @@ class Predictor {
   /// Contributions are num_outputs x (num_features + 1) scores for a row. For each output, these are what each
   /// feature contributes to its raw score (exact path-dependent SHAP values) and then the expected score; their sum
   /// is the raw score. The contributions of a row have the same bits in every batch, form of rows, number of
-  /// threads and CPU target. They need the host and a program compiled with CompileOptions::contributions.
+  /// threads and CPU target, and on GPUs. They need a program compiled with CompileOptions::contributions.
   /// Interactions are num_outputs symmetric matrices of num_features + 1 rows and columns for a row, whose rows add
-  /// up to the contributions; the last number of each is the expected score. They need the host and a program
-  /// compiled with CompileOptions::interactions.
+  /// up to the contributions; the last number of each is the expected score. They need a program compiled with
+  /// CompileOptions::interactions.
   ///
   /// Approximate contributions have the form of contributions. What a feature contributes are the changes of the mean
   /// score of the training rows at its splits on the row's way through each tree. They have the bits of XGBoost's
-  /// approx_contribs, and need the host and a program compiled with CompileOptions::approx_contributions.
+  /// approx_contribs, and need a program compiled with CompileOptions::approx_contributions.
   ///
   /// A call that chooses features (CallOptions::features) gets num_outputs x (features.size() + 1) contributions, and
   /// interactions in matrices of features.size() + 1 rows and columns: other features have no row or column.
   ///
-  /// Base margins need the host and a model of XGBoost or LightGBM that does not average its trees. LightGBM's own
-  /// predict takes no margins: here sums start from them as LightGBM's scores of training rows start from
-  /// init_score. Early stop needs the host, a model of LightGBM that has it, and a program with its rounds
-  /// (CompileOptions::keeps_leaves).
+  /// Base margins need a model of XGBoost or LightGBM that does not average its trees. LightGBM's own predict takes
+  /// no margins: here sums start from them as LightGBM's scores of training rows start from init_score. Early stop
+  /// needs a model of LightGBM that has it, and a program with its rounds (CompileOptions::keeps_leaves).
   ///
   /// Outputs of trees are scores, too: what the leaf of each tree, in the model's order, adds to the raw score, or to
   /// each raw score if leaves are vectors. The scores of stages are the raw scores after every few rounds of trees
   /// (CallOptions::every) and after the last, for each of them num_outputs numbers. Both, and the choice of rounds in a
-  /// call, are for programs that keep every tree's leaf, on the host. Scores of chosen rounds and of stages have the
-  /// bits of a program that was compiled from these rounds alone (keep_rounds) under the contract `trainer`.
+  /// call, are for programs that keep every tree's leaf. Scores of chosen rounds and of stages have the bits of a
+  /// program that was compiled from these rounds alone (keep_rounds) under the contract `trainer`.
   ///
   /// Virtual ensembles are CatBoost's: with p, the number of rounds divided by twice the number of ensembles
   /// (CallOptions::ensembles), the last one ends with the last round and each other one p rounds before the next. Each
   /// has num_outputs raw scores, from which the shrinkage of training is removed. Uncertainty has the numbers that its
   /// UncertaintyRule names. Both need a program that keeps every tree's leaf, and rounds that begin with the first.
+  ///
+  /// Quantiles are those of the targets of the training rows in the leaves that the row reaches: a number for each of
+  /// CallOptions::quantiles, computed in float64, or NaN if there are no such rows. They need a program compiled with
+  /// CompileOptions::samples.
   ///
   /// Usage: a type in which the output would lose digits; a context of another backend; a null pointer; rows that
   /// overlap or are too short; coded rows with another number of columns or too few bytes; sparse rows whose
@@ -269,14 +272,16 @@ class Predictor {
   /// no virtual ensembles, or more than half the number of rounds; features that do not ascend, that the model does not
   /// have, or for other outputs than contributions and interactions.
   ///
-  /// Refused: labels of a model without classes; contributions or interactions of a program without them; outputs of
-  /// trees and stages, and rounds, of a program that does not keep leaves; stages and rounds of a model whose trees are
-  /// no rounds of boosting; an integer that has no equal float64 where the program compares in float64 (the error names
-  /// the row); codes of another encoder, and all codes if walks of every plan read values; rows in a GPU's memory if
-  /// the program takes zeros for missing values or has thresholds that float32 cannot tell apart, and for such rows
-  /// labels as Int32 and leaf numbers as Int64; margins for other models, for scores of programs that count sums
-  /// exactly, for approximate contributions of programs that an earlier forestvm compiled, and on GPUs; early stop for
-  /// a model or a program that does not have it.
+  /// Refused: labels of a model without classes; contributions, interactions, uncertainty or quantiles of a program
+  /// without them; outputs of trees and stages, and rounds, of a program that does not keep leaves; stages and rounds
+  /// of a model whose trees are no rounds of boosting; an integer that has no equal float64 where the program compares
+  /// in float64 (the error names the row); codes of another encoder, and all codes if walks of every plan read values;
+  /// rows in a GPU's memory if the program takes zeros for missing values or has thresholds that float32 cannot tell
+  /// apart, and for such rows labels as Int32 and leaf numbers as Int64; margins for other models, for scores of
+  /// programs that count sums exactly, and for approximate contributions of programs that an earlier forestvm compiled;
+  /// early stop for a model or a program that does not have it; on GPUs a choice of features, and rounds of programs
+  /// that add trees in another order than the model's without keeping leaves; for rows in a GPU's memory also
+  /// quantiles, margins, and rounds of contributions and interactions.
   ///
   /// Environment: a device that fails, or has too little memory for a few rows.
   ///
@@ -302,7 +307,7 @@ class Predictor {
     return false;
   }
 
-  /// Predicts raw scores, values, contributions or interactions. Usage for other outputs.
+  /// Predict any output but labels and leaf numbers, as float32 or as float64 numbers. Usage for these two.
   Result<void> predict(Context& context, const AnyRows& rows, OutputKind output, float* out) const;
   Result<void> predict_wide(Context& context, const AnyRows& rows, OutputKind output, double* out) const;
 

@@ -35,8 +35,8 @@ struct CompileOptions {
   bool contributions = false;
   /// Gives the program interactions of features, too (OutputKind::Interactions), whose constants take more memory.
   bool interactions = false;
-  /// Gives the program approximate contributions of features (OutputKind::ApproxContributions). Refused for the same
-  /// models.
+  /// Gives the program approximate contributions of features (OutputKind::ApproxContributions). Refused, as
+  /// contributions are, for models that do not say how many training rows went each way.
   bool approx_contributions = false;
   /// If set, contributions compare a row with these rows, whichever way the training rows went, and are the means over
   /// them (interventional SHAP values). The program then has contributions, but cannot have interactions. Usage error

@@ -443,8 +443,9 @@ FVM_API fvm_status fvm_program_shape(const fvm_program* program, uint32_t* num_f
  */
 FVM_API fvm_status fvm_program_width(const fvm_program* program, fvm_output output, uint32_t* width);
 
-/** Does the same for a call with options, on which the width of outputs of trees and stages depends; `options` may be
- * NULL. The width is 0 also if the rounds make no sense. */
+/** Sets `*width` as fvm_program_width does, for a call with options, which may change the width: rounds, stages,
+ * ensembles, features and quantiles. NULL `options` means FVM_CALL_OPTIONS_INIT. The width is 0 also if the options
+ * make no sense. */
 FVM_API fvm_status fvm_call_width(const fvm_program* program, fvm_output output,
                                   const fvm_call_options* options, uint32_t* width);
 
@@ -578,9 +579,11 @@ FVM_API fvm_status fvm_predict(fvm_context* context, const fvm_rows* rows, fvm_o
  * output); margins of another shape than the raw scores; options for leaves; an early_stop_margin below 0 or NaN;
  * rounds that are empty, reversed or beyond the program's.
  * FVM_REFUSED: also margins for a model of another trainer, for a model of averaged trees, for scores of a program
- * whose sums are exact, or for approximate contributions of a program that an earlier forestvm compiled; options for a
- * program on a GPU; early stop for a model whose rows get all trees in LightGBM; rounds of a model whose trees are no
- * rounds of boosting; early stop, rounds, and outputs of trees and stages for a program that does not keep leaves.
+ * whose sums are exact, or for approximate contributions of a program that an earlier forestvm compiled; early stop for
+ * a model whose rows get all trees in LightGBM; rounds of a model whose trees are no rounds of boosting; early stop,
+ * rounds, and outputs of trees and stages for a program that does not keep leaves; on a GPU a choice of features, and
+ * rounds of a program that adds trees in another order than the model's without keeping leaves; for rows in a GPU's
+ * memory also quantiles, margins, and rounds of contributions and interactions.
  */
 FVM_API fvm_status fvm_predict_with(fvm_context* context, const fvm_rows* rows, fvm_output output,
                                     fvm_type type, const fvm_call_options* options, void* out,

@@ -168,9 +168,9 @@ class Program {
   std::span<const std::byte> section(Section section) const;
 
   std::string_view text(StringId id) const { return string(static_cast<std::size_t>(id)); }
-  /// Returns an empty text if the model has no names.
+  /// Returns the name of a feature; an empty text if the model has no names.
   std::string_view feature_name(std::uint32_t feature) const;
-  /// Returns an empty text if the model has no labels.
+  /// Returns the label of a class by its index; an empty text if the model has no labels.
   std::string_view class_label(std::uint32_t label) const;
 
   /// Returns the names of a feature's categories, by code; none if they have no names.

@@ -29,7 +29,7 @@ constexpr std::uint32_t kFewRowsOfFast = 6;
 /// The most rows that are walked one by one with AVX-512. There, blocks of tables are faster from 13 rows on (1.1 to 2
 /// times at 16 rows; with AVX2 0.8 to 1.3 times), where encoding costs little beside the walks.
 constexpr std::uint32_t kFewRowsOfAvx512 = 12;
-/// The most values to encode for each step with which such blocks are taken.
+/// The most values to encode for each step with which kFewRowsOfAvx512 takes the place of kFewRows.
 constexpr double kMaxValuesPerStepOfAvx512 = 0.5;
 /// Trees with at most this many leaves on average are walked faster through tree tables than through a table
 /// for each level, in calls of up to kTreeTableRows rows. (More tests mean more columns to choose from in

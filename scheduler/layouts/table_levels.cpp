@@ -1,3 +1,4 @@
+// See table_levels.hpp.
 #include "scheduler/layouts/table_levels.hpp"
 
 #include <algorithm>

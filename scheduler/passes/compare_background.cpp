@@ -177,9 +177,10 @@ class BackgroundComparer : RootedTree {
   Result<void> add_leaf(std::size_t n, const std::vector<std::uint16_t>& patterns) {
     const std::uint32_t features = leaves_[n].features;
     const std::size_t count = std::size_t{1} << features;
-    std::vector<std::uint32_t> counts(count);  // of the rows with each pattern
+    std::vector<std::uint32_t> counts(count);  // number of background rows with each pattern
     for (const std::uint16_t pattern : patterns) ++counts[pattern];
-    std::vector<long double> shares(counts.begin(), counts.end());  // then g of all but the features of each
+    std::vector<long double> shares(counts.begin(), counts.end());
+    // Adds to each pattern X the rows whose patterns contain it: shares[X] becomes g of the features that X lacks.
     for (std::size_t bit = 1; bit < count; bit *= 2)
       for (std::size_t i = 0; i < count; ++i)
         if ((i & bit) == 0) shares[i] += shares[i | bit];

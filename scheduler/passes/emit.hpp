@@ -41,8 +41,9 @@ Result<void> emit_code(const Lowering& lowering, const PlanNumbers& numbers, Pro
 /// Emits the sections of paths, whose tests `ranks` has.
 void emit_paths(const Model& model, ExplainedForest explained, const RankTable& ranks, ProgramParts& parts);
 
-/// Begins the code of a program with such an output: computes it if the caller asked for it, and opens the block of all
-/// other outputs, whose pc it returns. The code is for a GPU if `mapped`.
+/// Begins the code of a program with the output `kind`, which explained_outputs() lists: emits the block that computes
+/// it if the caller asked for it, and opens the block of all other outputs, whose pc it returns. The code is for a GPU
+/// if `mapped`.
 std::uint32_t emit_explanation(OutputKind kind, bool mapped, ProgramParts& parts);
 /// Closes the block that emit_explanation opened at pc `unless`.
 void end_explanation(std::uint32_t unless, ProgramParts& parts);

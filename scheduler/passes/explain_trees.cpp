@@ -202,7 +202,7 @@ class TreeExplainer : RootedTree {
     return means[0];
   }
 
-  /// Returns the mean of output `k` of a tree whose leaves are vectors, likewise: leaf after leaf.
+  /// Returns the mean of output `k` of a tree whose leaves are vectors, leaf after leaf as mean_of_leaves does.
   Result<double> mean_of_vectors(std::uint32_t k) const {
     struct Visit {
       std::int32_t node;

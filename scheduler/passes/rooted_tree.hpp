@@ -32,7 +32,8 @@ class RootedTree {
   /// Returns output `k` of a leaf, without the tree's weight. Refused if it is not finite.
   Result<double> output_of(std::size_t node, std::uint32_t k) const;
 
-  /// Returns what a leaf adds to output `k`, with the tree's weight and the model's scale. Refused likewise.
+  /// Returns what a leaf adds to output `k`, with the tree's weight and the model's scale. Refused if it is not
+  /// finite.
   Result<double> weighted_output_of(std::size_t node, std::uint32_t k) const;
 
   /// Refuses a split that ends too long a way. `way` has the features of the splits from the root to it.

@@ -1,3 +1,4 @@
+// See damaged.hpp.
 #include "damaged.hpp"
 
 #include <gtest/gtest.h>

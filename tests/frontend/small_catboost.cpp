@@ -1,3 +1,4 @@
+// See small_catboost.hpp.
 #include "small_catboost.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// See small_onnx.hpp.
 #include "small_onnx.hpp"
 
 #include <cstring>

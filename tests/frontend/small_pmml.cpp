@@ -1,3 +1,4 @@
+// See small_pmml.hpp.
 #include "small_pmml.hpp"
 
 #include <cstddef>

@@ -1,3 +1,4 @@
+// See small_skops.hpp.
 #include "small_skops.hpp"
 
 #include <zlib.h>

@@ -182,7 +182,7 @@ TEST(CatboostLoad, CountersAreComputedInFloat32) {
   SmallCatboost small = counting(0, 0, 2);  // Borders: the second class
   small.counts = {3, 1, 0, 4};
   EXPECT_EQ(values_of(small), (std::vector<float>{1.5f / 5, 4.5f / 5, 0.5f}));
-  small.target_border = 1;  // of two classes it is the second all the same
+  small.target_border = 1;  // with two classes, Borders counts the second whatever the border
   EXPECT_EQ(values_of(small), (std::vector<float>{1.5f / 5, 4.5f / 5, 0.5f}));
   small = counting(0, 1, 3);  // Borders: the classes above 1
   small.counts = {3, 1, 2, 0, 4, 5};
@@ -207,7 +207,7 @@ TEST(CatboostLoad, NodesTestCounters) {
 
 TEST(CatboostLoad, NumbersStandForTheirDecimalText) {
   SmallCatboost small;
-  small.codes = {1121341681};  // of "1"
+  small.codes = {1121341681};  // the hash of the text "1"
   small.splits = {0, 3};
   const Model model = loaded(small.cbm());
   const std::vector<float> rows = {0, 0, 1, 0, 0, 2};

@@ -1,3 +1,4 @@
+// See ydf_copy.hpp.
 #include "ydf_copy.hpp"
 
 #include <gtest/gtest.h>

@@ -143,7 +143,7 @@ TEST(LoopTree, SplitOfAnInnerTileKnowsItsSizes) {
   EXPECT_EQ(shape(tree), "batch(t0(ta tb))");
   EXPECT_EQ(tree.extent(only(tree, "ta")), 12u);
   EXPECT_EQ(tree.extent(only(tree, "tb")), 4u);
-  EXPECT_EQ(tree.tree_bounds(only(tree, "tb")), Bounds(0, 100));  // of any block
+  EXPECT_EQ(tree.tree_bounds(only(tree, "tb")), Bounds(0, 100));  // the bounds of any block
 }
 
 TEST(LoopTree, TileOfAPartStaysInIt) {

@@ -45,7 +45,7 @@ Model complete(unsigned trees) {
   return model_of(std::vector<Tree>(trees, support::split(0, 0.5, four, four)));
 }
 
-/// Returns a forest as complete() does, of `trees` trees that test so many features in turn.
+/// Returns `trees` complete trees of depth 3, whose tests go over `features` features in turn.
 Model complete_and_wide(unsigned trees, std::uint32_t features) {
   Model model = complete(trees);
   model.num_features = features;
@@ -85,8 +85,8 @@ TEST(NamedSchedules, GpuSpreadsTreesWhereTheContractAllowsAnyOrder) {
   EXPECT_EQ(count(text_of(model, "gpu"), "sharedReduce"), 0u);
 }
 
-/// Lanes of 32 rows walk one tree: blocks of so many rows of 1,024 values have 128 kB of shared memory. Those of the
-/// plan for the fewest rows fit into 40 kB, which every GPU has.
+/// Lanes of 32 rows walk one tree: blocks of 32 rows of 1,024 values have 128 kB of shared memory. Blocks of the plan
+/// for the fewest rows fit into 40 kB, which every GPU has.
 TEST(NamedSchedules, GpuStagesWideRowsIfTreesReadThemOften) {
   const std::string often = text_of(complete_and_wide(1000, 1024), "gpu", Contract::Reproducible);
   EXPECT_EQ(count(often, "cache(b0)"), count(often, "plan(")) << often;

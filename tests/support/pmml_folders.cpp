@@ -1,3 +1,4 @@
+// See pmml_folders.hpp.
 #include "support/pmml_folders.hpp"
 
 #include <algorithm>
@@ -41,7 +42,7 @@ std::vector<std::size_t> value_columns(const std::vector<std::string>& names, co
   return {decision == names.end() ? 0 : static_cast<std::size_t>(decision - names.begin())};
 }
 
-/// Returns how far apart two values are, in units in the last index of the scores' type.
+/// Returns how far apart two values are, in units in the last place of the scores' type.
 std::int64_t units_apart(ScalarType score, double a, double b) {
   return score == ScalarType::Float32 ? ulps(static_cast<float>(a), static_cast<float>(b)) : ulps(a, b);
 }

@@ -143,7 +143,8 @@ PyObject* predict_arrow(PyObject* self, Output output, const Arguments& given) {
   return ArrowCall(self, output, given, std::nullopt).run();
 }
 
-/// Implements Forest._predict_arrow(X, output, out, dtype, missing, columns, extra): see _core.pyi.
+/// Forest._predict_arrow(X, output, out, dtype, missing, columns, extra): predicts the rows of an object with Arrow's
+/// methods. The arguments after the output are those of Forest.predict, or None. Returns the array of the predictions.
 PyObject* predict_arrow(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
     Arguments given;

@@ -45,7 +45,7 @@ enum class ArrowProducer : std::uint8_t {
   PolarsFrame,  ///< polars.DataFrame: a stream, and a method that is faster for a few rows.
 };
 
-/// Which feature each column of the last Arrow rows is, and what the rows and options were.
+/// The feature of each column of the last Arrow rows, and the rows' schema and options.
 struct ArrowOrder {
   std::vector<std::string> names;       ///< The columns' names.
   std::vector<std::uint32_t> features;  ///< The feature of each column, or c_api::kNoFeature.

@@ -169,7 +169,8 @@ Result<double> number_of(const CategoryTexts& texts, std::uint32_t feature, PyOb
 
 }  // namespace
 
-/// Implements Forest._predict_columns(columns, rows, output, out): see _core.pyi.
+/// Forest._predict_columns(columns, rows, output, out): predicts `rows` rows to the array `out`. `columns` is a list of
+/// a column for each feature, as Columns::add takes it.
 PyObject* predict_columns(PyObject* self, PyObject* args) {
   return guarded([&]() -> PyObject* {
     PyObject *list = nullptr, *name = nullptr, *out = nullptr;

@@ -357,7 +357,9 @@ constexpr const char* kPredict =
     "base_margin: numbers, one for each row and output, from which the sums of the rows start instead of the model's base\n"
     "         scores: XGBoost's base_margin, LightGBM's init_score.\n"
     "early_stop: {'margin': 10, 'every': 10} (what is absent is 10) ends the sums of rows that are decided, as LightGBM's\n"
-    "         pred_early_stop does: after every 10 rounds those whose scores are further apart than the margin 10.";
+    "         pred_early_stop does: after every 10 rounds those whose scores are further apart than the margin 10.\n\n"
+    "Raises FeatureMismatch if the rows have other columns than the model, UnsupportedInput for a type that is not\n"
+    "read, Refused for a value that the model cannot take, and Usage for other arguments that make no sense.";
 constexpr const char* kPredictRaw =
     FVM_ROWS_SIGNATURE("predict_raw", "", FVM_SCORES) "Predicts the trainer's raw scores; see predict.";
 constexpr const char* kPredictClass = FVM_ROWS_SIGNATURE(
@@ -406,17 +408,25 @@ PyObject* make_forest_type(PyObject* module) {
       {nullptr, nullptr, 0, nullptr},
   };
   static PyGetSetDef properties[] = {
-      {"num_features", num_features, nullptr, nullptr, nullptr},
-      {"num_trees", num_trees, nullptr, nullptr, nullptr},
-      {"num_outputs", num_outputs, nullptr, nullptr, nullptr},
+      {"num_features", num_features, nullptr,
+       "The number of features, which is the number of columns of rows.", nullptr},
+      {"num_trees", num_trees, nullptr, "The number of trees.", nullptr},
+      {"num_outputs", num_outputs, nullptr, "The number of raw scores of a row.", nullptr},
       {"fingerprint", fingerprint, nullptr, kFingerprint, nullptr},
-      {"contract", contract, nullptr, nullptr, nullptr},
-      {"description", description, nullptr, nullptr, nullptr},
-      {"format", program_text, nullptr, nullptr, string_id<StringId::Format>()},
-      {"trainer", program_text, nullptr, nullptr, string_id<StringId::Trainer>()},
-      {"trainer_version", program_text, nullptr, nullptr, string_id<StringId::Version>()},
-      {"objective", program_text, nullptr, nullptr, string_id<StringId::Objective>()},
-      {"schedule", program_text, nullptr, nullptr, string_id<StringId::Schedule>()},
+      {"contract", contract, nullptr,
+       "The bits that predictions promise: 'trainer', 'reproducible' or 'fast'.", nullptr},
+      {"description", description, nullptr, "What predicts, for people: backend, CPU target and threads.",
+       nullptr},
+      {"format", program_text, nullptr, "The format of the model's file, such as 'xgboost-json'.",
+       string_id<StringId::Format>()},
+      {"trainer", program_text, nullptr, "The trainer of the model, such as 'xgboost'.",
+       string_id<StringId::Trainer>()},
+      {"trainer_version", program_text, nullptr,
+       "The trainer's version as the model's file gives it; may be empty.", string_id<StringId::Version>()},
+      {"objective", program_text, nullptr, "The trainer's name of the objective, such as 'binary:logistic'.",
+       string_id<StringId::Objective>()},
+      {"schedule", program_text, nullptr, "The text of the schedule with which the program was compiled.",
+       string_id<StringId::Schedule>()},
       {"_feature_names", feature_names, nullptr, nullptr, nullptr},
       {"_classes", classes, nullptr, nullptr, nullptr},
       {"_category_tables", category_tables, nullptr, nullptr, nullptr},

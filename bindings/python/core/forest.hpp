@@ -104,7 +104,8 @@ inline Forest& forest_of(PyObject* self) { return *reinterpret_cast<ForestObject
 /// Makes the type. Returns null with a Python exception set if that fails.
 PyObject* make_forest_type(PyObject* module);
 
-/// Methods of the type; the comments in _core.pyi describe them.
+/// Methods of the type. _core.pyi has their signatures; docstrings in forest.cpp describe the public ones, and comments
+/// at their definitions the others.
 using FastMethod = PyObject*(PyObject* self, PyObject* const* args, Py_ssize_t count, PyObject* names);
 FastMethod predict, predict_raw, predict_class, predict_proba, apply, predict_one;
 PyObject* predict_csr(PyObject* self, PyObject* args);

@@ -188,7 +188,7 @@ class Forest:
         self,
         blocks: list[Any],
         numbers: NDArray[numpy.intp],
-        places: NDArray[numpy.intp],
+        block_rows: NDArray[numpy.intp],
         output: str,
         out: NDArray[Any] | None,
         dtype: DTypeLike | None,

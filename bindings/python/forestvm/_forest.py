@@ -33,7 +33,7 @@ class _Calls(NamedTuple):
 class Forest(_core.Forest):
     """A model that is ready to predict. It never changes, and any number of threads may use it at once.
 
-    `load`, `from_xgboost`, `from_lightgbm` and `from_sklearn` make one.
+    `load`, `from_xgboost`, `from_lightgbm`, `from_sklearn` and `from_catboost` make one.
     """
 
     __slots__ = ("__weakref__", "_options", "_names", "_schema", "_calls")
@@ -466,8 +466,8 @@ class Forest(_core.Forest):
         """Returns a forest of the same program that predicts with its rounds from `begin` on and before `end`.
 
         It has raw scores, values, classes, trees, stages, contributions and interactions. The forest must have been
-        loaded with `keep_leaves=True`.
-        Every tree is still walked: `load(..., rounds=(begin, end))` makes a faster one. `save` writes all rounds.
+        loaded with `keep_leaves=True`. Only the trees of these rounds are walked, unless the schedule has `orderTrees`.
+        `save` writes all rounds; `load(..., rounds=(begin, end))` makes a program that has these alone.
         """
         return self._with_calls(_arguments.rounds_of((begin, end)))
 

@@ -54,13 +54,18 @@ def load(
     rounds:   the boosting rounds to use, (begin, end), or "best" for those that early stopping chose; None: all.
     contributions: lets `Forest.contributions` say what each feature contributes; the program then takes about twice
               the memory.
-    keep_leaves: lets `Forest.trees`, `Forest.staged` and `Forest.of_rounds` answer, and `early_stop=` of calls.
+    keep_leaves: lets `Forest.trees`, `Forest.staged`, `Forest.of_rounds`, `Forest.virt_ensembles` and
+              `Forest.uncertainty` answer, and `early_stop=` of calls.
     interactions: lets `Forest.interactions` say what each two features contribute, too, which takes more memory.
     approx_contributions: lets `Forest.approx_contributions` answer; the program then takes more memory.
     background: rows with which contributions compare a row, an array (rows, features) without column names, compiled
               into the program: contributions are then interventional SHAP values, means over these rows.
     samples:  training rows and their targets, arrays (rows, features) and (rows,), without column names: lets
               `Forest.quantiles` answer.
+
+    Raises Environment if the file cannot be read or the machine lacks the device or the CPU instructions, Refused if
+    the model, the program or the schedule cannot be accepted, and Usage for options that make no sense. Warns
+    (ContractWarning) of models for which the contract cannot be kept.
     """
     if isinstance(schedule, os.PathLike):
         with open(schedule, encoding="utf-8") as file:

@@ -229,7 +229,7 @@ def test_errors_and_warnings_are_the_estimators(name: str, rows: np.ndarray) -> 
                 warnings.simplefilter("always")
                 try:
                     result = estimator.predict(bad)
-                except Exception as error:  # of any class
+                except Exception as error:  # estimators raise errors of any class
                     result = (type(error), str(error).splitlines()[0].partition("]")[2])
             outcomes.append((result, sorted({str(warning.message) for warning in caught})))
         (theirs, their_warnings), (ours, our_warnings) = outcomes

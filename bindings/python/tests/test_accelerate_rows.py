@@ -163,7 +163,7 @@ def outcome(estimator: Any, method: str, rows: Any) -> tuple[Any, set[str]]:
         result: Any
         try:
             result = getattr(estimator, method)(rows)
-        except Exception as error:  # of any class
+        except Exception as error:  # estimators raise errors of any class
             result = (type(error), re.sub(r"\[\d\d:\d\d:\d\d\]|0x[0-9a-f]+", "", str(error))[:200])
     return result, {str(warning.message) for warning in caught}
 

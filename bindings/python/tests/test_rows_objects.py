@@ -254,7 +254,7 @@ def test_sparse_rows_are_converted_a_part_at_a_time(kind: str, monkeypatch: pyte
     if kind in SPARSE_FORMS:
         rows = rows.asformat(kind)
     else:
-        rows.indptr = rows.indptr.astype("int64")  # those of other types are converted
+        rows.indptr = rows.indptr.astype("int64")  # an indptr of another type is converted
     if kind == "indices":
         rows.indices = rows.indices.astype("int64")
     elif kind == "missing":
@@ -314,7 +314,7 @@ def test_sparse_rows_may_be_out_of_order_and_list_columns_twice(block: int, monk
     check_as_csr(forest, sparse.coo_matrix((values, given), shape=(count, width)))
     order = np.argsort(given[0], kind="stable")
     check_as_csr(forest, sparse.coo_matrix((values[order], (given[0][order], given[1][order])), shape=(count, width)))
-    blocks = random.normal(size=(60, 100, 3)) * 100  # of 100 rows and 3 columns
+    blocks = random.normal(size=(60, 100, 3)) * 100  # 60 blocks of 100 rows and 3 columns
     bsr = sparse.bsr_matrix((blocks, np.arange(60)[::-1] % 10, np.arange(11) * 6), shape=(count, width))
     check_as_csr(forest, bsr)
     check_as_csr(forest, sparse.bsr_matrix((blocks, np.arange(60) % 5, np.arange(11) * 6), shape=(count, width)))

@@ -210,7 +210,7 @@ def test_a_deployment_outlives_the_process_that_has_made_it() -> None:
         wait_until(lambda: processes("ray::ServeReplica:default:forestvm") not in ([], [replica]))
         wait_until(lambda: serve.status().applications["default"].status == "RUNNING")
         assert_same(handle.predict.remote(rows).result(), wanted[rounds])
-        wait_until(lambda: len(keepers()) == 1)  # that of the deployment before is gone, and its program with it
+        wait_until(lambda: len(keepers()) == 1)  # the earlier keeper has ended, and its program is freed
     serve.delete("default")
     wait_until(lambda: not keepers())
     serve.shutdown()

@@ -44,7 +44,7 @@ struct PatternLeaf {
 };
 static_assert(sizeof(PatternLeaf) == 12);
 
-/// A test on the way to such a leaf: of a column, all splits together.
+/// A test on the way to a PatternLeaf, which stands for all splits of one column on that way.
 struct PatternTest {
   std::uint32_t column;   ///< Column of codes.
   std::uint32_t feature;  ///< Feature that the column belongs to.
@@ -61,7 +61,7 @@ static_assert(sizeof(PatternTest) == 12);
 inline constexpr double kMinShare = 0x1p-53;
 /// The largest share of a split that sends every row to the left.
 inline constexpr double kMaxShare = 2;
-/// The code of such a split.
+/// The code of a split that sends every row to the left.
 inline constexpr std::uint8_t kAlwaysLeft = 255;
 /// The most features on a way from a root to a leaf.
 inline constexpr unsigned kMaxPathFeatures = 64;

@@ -41,9 +41,9 @@ struct RoundTask {
 /// The arrays of a RoundTask's run_tests, each with an element for each value: what is common to the float32 numbers
 /// just above the bounds of its feature. A function may leave these tests out.
 enum RunTests : unsigned {
-  kAgreeing,  ///< The bits in which these numbers agree.
-  kPattern,   ///< These bits.
-  kListed,    ///< The run_bit of each number; none if the feature has no bounds.
+  kAgreeing,  ///< A mask of the bits in which these numbers agree.
+  kPattern,   ///< One of these numbers, from which the values of the bits in the mask are taken.
+  kListed,    ///< The run_bit of each of these numbers; none if the feature has no bounds.
 };
 
 /// Returns a bit that depends on a number.

@@ -49,7 +49,8 @@ constexpr ResultType written_type(OutputKind output, ResultType type) {
   return output == OutputKind::Leaf ? ResultType::Int32 : type;
 }
 
-/// Returns whether a call for scores, values, labels or leaf numbers has no options. Others are for other outputs.
+/// Returns whether a call for scores, values, labels or leaf numbers has no options. Other options are for other
+/// outputs.
 inline bool is_plain(const CallOptions& options) {
   return options.base_margin.data == nullptr && !options.early_stop && !options.rounds &&
          options.features.empty();

@@ -18,8 +18,8 @@ namespace forestvm::gpu_costs {
 /// higgs, and where blocks join, for four rows of a model of 1,000 trees. Lines are then those of the block that comes
 /// last and goes on.
 struct CodeCosts {
-  double instructions;  ///< that a warp issues outside the loop of its walk
-  double lines;         ///< lines of code, of 128 bytes, that they lie in
+  double instructions;  ///< instructions that a warp issues outside the loop of its walk
+  double lines;         ///< lines of code, of 128 bytes, that these instructions lie in
   double stack_bytes;   ///< bytes of its threads' stacks that a warp writes
 };
 
@@ -27,12 +27,12 @@ struct CodeCosts {
 enum class Sums : std::uint8_t { Float32, Leaves, Others };
 inline constexpr std::size_t kSums = 3;
 
-/// The kernels that calls are estimated for. Costs of code are those for each of Sums.
+/// The kernels that calls are estimated for, with the costs of their code for each kind of sums.
 struct Kernels {
-  CodeCosts interpreted[kSums];
-  CodeCosts known[kSums];         ///< of code that kernels know (kernels/link/known_code.hpp)
-  CodeCosts joined[kSums];        ///< of interpreted code where blocks join
-  CodeCosts known_joined[kSums];  ///< of code that kernels know where blocks join
+  CodeCosts interpreted[kSums];   ///< costs of interpreted code
+  CodeCosts known[kSums];         ///< costs of code that kernels know (kernels/link/known_code.hpp)
+  CodeCosts joined[kSums];        ///< costs of interpreted code where blocks join
+  CodeCosts known_joined[kSums];  ///< costs of code that kernels know where blocks join
   double loads_at_once;           ///< loads of a thread that are under way while it copies rows
   bool copies_whole_rows;         ///< true if rows that lie one after the other are copied at once
 };
@@ -230,7 +230,7 @@ struct Parts {
 };
 
 inline Parts parts(const Blocks& blocks, double multiprocessors) {
-  const double most = std::ceil(blocks.count / multiprocessors);  // of a multiprocessor
+  const double most = std::ceil(blocks.count / multiprocessors);  // most blocks of one multiprocessor
   // The latency of a block has its own code.
   return {std::ceil(most / blocks.resident), most * blocks.passing + (most - 1) * blocks.code};
 }

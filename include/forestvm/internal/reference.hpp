@@ -52,15 +52,16 @@ Result<std::vector<double>> reference_contributions(const Model& model, std::spa
                                                     std::size_t row_count,
                                                     const ReferenceOptions& options = {});
 
-/// Returns the contributions of features against a background (interventional SHAP values), computed likewise: the
-/// means over its rows. Refused for the same models, and without rows.
+/// Returns the contributions of features against a background (interventional SHAP values): the means over its rows,
+/// computed leaf by leaf in long double. Refused for the models that reference_contributions refuses, and for a
+/// background without rows.
 Result<std::vector<double>> reference_contributions_against(const Model& model, std::span<const double> rows,
                                                             std::span<const double> background,
                                                             const ReferenceOptions& options = {});
 
-/// Returns the SHAP interactions of each two features, computed likewise: rows x num_outputs x
+/// Returns the SHAP interactions of each two features, computed leaf by leaf in long double: rows x num_outputs x
 /// (num_features + 1) x (num_features + 1) numbers, symmetric. The sums of a matrix's rows are the contributions;
-/// its last number is the expected score.
+/// its last number is the expected score. Refused for the models that reference_contributions refuses.
 Result<std::vector<double>> reference_interactions(const Model& model, std::span<const double> rows,
                                                    std::size_t row_count,
                                                    const ReferenceOptions& options = {});
