@@ -24,7 +24,6 @@ namespace {
 
 using host::kNoCode;
 using host::kSetBytes;
-using host::kSetsAtOnce;
 using host::kTileRows;
 using host::LeafCodes;
 using host::Line;

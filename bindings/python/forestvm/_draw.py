@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ._arguments import whole
-from ._errors import Usage
+from ._errors import Usage, file_errors
 
 if TYPE_CHECKING:
     from ._forest import Forest
@@ -191,8 +191,8 @@ class Drawing:
         return f'<div style="overflow-x:auto">{self._svg}</div>'
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes the SVG to a file."""
-        with open(path, "w", encoding="utf-8") as file:
+        """Writes the SVG to a file. Raises Environment if it cannot be written."""
+        with file_errors("write", path), open(path, "w", encoding="utf-8") as file:
             file.write(self._svg)
 
     def __repr__(self) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 __all__ = [
     "ContractWarning",
@@ -13,6 +15,7 @@ __all__ = [
     "Refused",
     "UnsupportedInput",
     "Usage",
+    "file_errors",
 ]
 
 
@@ -38,6 +41,16 @@ class Environment(Error, OSError):
     # OSError would show both arguments.
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
+
+
+@contextmanager
+def file_errors(action: str, path: str | os.PathLike[str]) -> Iterator[None]:
+    """Raises Environment for an OSError of the statements inside, which read or write the file at `path`."""
+    try:
+        yield
+    except OSError as error:
+        name = os.fspath(path)
+        raise Environment(f"{name}: cannot {action} the file: {error.strerror}", name) from error
 
 
 class Internal(Error, RuntimeError):

@@ -7,7 +7,7 @@ import warnings
 from typing import TYPE_CHECKING, Any, Union
 
 from . import _arguments, _threadpools, _threads
-from ._errors import ContractWarning, Usage
+from ._errors import ContractWarning, Refused, Usage, file_errors
 from ._forest import Forest
 
 if TYPE_CHECKING:
@@ -68,8 +68,7 @@ def load(
     (ContractWarning) of models for which the contract cannot be kept.
     """
     if isinstance(schedule, os.PathLike):
-        with open(schedule, encoding="utf-8") as file:
-            schedule = file.read()
+        schedule = text_of(schedule)
     options = {"threads": threads, "target": target, "device": device}
     return open_model(
         source,
@@ -87,6 +86,16 @@ def load(
         for_rows=_arguments.rows_per_call(for_rows),
         for_threads=_arguments.count_of(for_threads, "for_threads"),
     )
+
+
+def text_of(path: os.PathLike[str]) -> str:
+    """Returns the text of a file. Raises Environment if it cannot be read, and Refused if it is not UTF-8."""
+    name = os.fspath(path)
+    try:
+        with file_errors("read", name), open(name, encoding="utf-8") as file:
+            return file.read()
+    except UnicodeDecodeError as error:
+        raise Refused(f"{name}: byte {error.start} is not UTF-8", name) from error
 
 
 def open_model(

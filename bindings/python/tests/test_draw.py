@@ -286,6 +286,8 @@ def test_a_level_too_deep_is_one_box() -> None:
 def test_a_drawing_is_shown_saved_and_printed(tmp_path: Path) -> None:
     drawing = forestvm.load(BREAST_CANCER).plot(0)
     drawing.save(tmp_path / "tree.svg")
+    with pytest.raises(forestvm.Environment, match="cannot write the file: No such file"):
+        drawing.save(tmp_path / "absent" / "tree.svg")
     assert (tmp_path / "tree.svg").read_text(encoding="utf-8") == drawing._repr_svg_()
     assert drawing._repr_svg_() in drawing._repr_html_()
     assert repr(drawing) == "<forestvm.Drawing: tree 0, 10 tests, 11 leaves>"

@@ -278,6 +278,16 @@ def test_absent_values_of_sparse_rows_are_what_they_are_for_the_trainer() -> Non
     assert forest.predict(sparse.csr_matrix((0, 6))).shape == (0,)
 
 
+def test_schedule_files_that_cannot_be_read(breast_cancer: Path, tmp_path: Path) -> None:
+    absent, broken = tmp_path / "absent", tmp_path / "broken"
+    broken.write_bytes(b"interleave(\xff)")
+    with pytest.raises(forestvm.Environment, match="absent: cannot read the file: No such file") as raised:
+        forestvm.load(breast_cancer, schedule=absent)
+    assert raised.value.where == str(absent)
+    with pytest.raises(forestvm.Refused, match="broken: byte 11 is not UTF-8"):
+        forestvm.load(breast_cancer, schedule=broken)
+
+
 def test_options(breast_cancer: Path, rows: Array, tmp_path: Path) -> None:
     wanted = forestvm.load(breast_cancer).predict_raw(rows)
     schedule = tmp_path / "rows.schedule"
