@@ -41,6 +41,13 @@ Result<void> run_export(const Arguments& arguments) {
   return write_output(out, exported->text);
 }
 
+std::string export_notes() {
+  return "The file has PREFIX_predict(rows, count, stride, out) and functions for one row, raw scores, labels and leaf\n"
+         "numbers. A program that was compiled --with contributions, interactions, approx-contributions, trees, staged,\n"
+         "uncertainty or quantile gets functions for these, too: forestvm compile MODEL -o P.fvm --with trees, then\n"
+         "forestvm export P.fvm. docs/embedding.md describes all functions.\n";
+}
+
 }  // namespace
 
 const Command kExport = {
@@ -68,7 +75,7 @@ const Command kExport = {
      kStrictOption},
     "  forestvm export model.json -o forest.c --name forest\n"
     "  cc -std=c99 -O2 -ffp-contract=off -c forest.c\n",
-    nullptr,
+    export_notes,
     run_export,
 };
 
