@@ -44,8 +44,8 @@ Result<void> run_export(const Arguments& arguments) {
 std::string export_notes() {
   return "The file has PREFIX_predict(rows, count, stride, out) and functions for one row, raw scores, labels and leaf\n"
          "numbers. A program that was compiled --with contributions, interactions, approx-contributions, trees, staged,\n"
-         "uncertainty or quantile gets functions for these, too: forestvm compile MODEL -o P.fvm --with trees, then\n"
-         "forestvm export P.fvm. docs/embedding.md describes all functions.\n";
+         "uncertainty or quantile has PREFIX_predict_contributions and so on, too: forestvm compile MODEL -o P.fvm\n"
+         "--with trees, then forestvm export P.fvm.\n";
 }
 
 }  // namespace
