@@ -17,10 +17,11 @@ namespace forestvm::host {
 struct SetPlan {
   /// Sets whose numbers have 16 bits.
   static constexpr std::uint32_t kMostSets = 65'536;
-  /// The most rows that are compared with a tile's sets before the next tile, and the most bytes of their sets' numbers.
+  /// The most rows that are compared with a tile's sets before the next tile, and the most bytes of the numbers of
+  /// their sets.
   static constexpr std::size_t kMostRows = 4096, kNumberBytes = std::size_t{32} << 20;
-  /// The most sets of a chunk of trees, unless a tree has more. With 768 KB they stay in the second-level cache, in which
-  /// rows read them in no order.
+  /// The most sets of a chunk of trees, unless a tree has more. With 768 KB they stay in the second-level cache, in
+  /// which rows read them in no order.
   static constexpr std::uint32_t kChunkSets = 12'288;
 
   struct Chunk {
