@@ -38,11 +38,11 @@ struct SetPlan {
   std::vector<Chunk> chunks;
   std::vector<std::uint32_t> first_sets;  ///< The number of the set of each tree's leaf with code 0.
   std::size_t row_numbers = 0;            ///< Numbers that a row has in all chunks.
-  /// The most rows whose numbers are kept at once. The numbers of a chunk lie row by row, because rows are added up
-  /// chunk by chunk: what is read one after the other is fetched before it is needed.
+  /// The most rows whose numbers are kept at once; 0 if a row has too many. The numbers of a chunk lie row by row,
+  /// because rows are added up chunk by chunk: what is read one after the other is fetched before it is needed.
   std::size_t rows_at_once = 0;
 
-  /// Plans for `rows` rows and trees of fewer than kMostSets leaves.
+  /// Plans for `rows` rows, at least one, and trees of fewer than kMostSets leaves.
   template <class LeavesOf>
   SetPlan(std::size_t rows, std::size_t trees, const LeavesOf& leaves_of) {
     Chunk chunk;
@@ -59,8 +59,9 @@ struct SetPlan {
     }
     finish();
     const std::size_t most = std::min(kMostRows, kNumberBytes / (row_numbers * sizeof(std::uint16_t)));
-    const std::size_t parts = most == 0 ? 0 : (rows + most - 1) / most;
-    rows_at_once = parts == 0 ? 0 : (rows + parts - 1) / parts;
+    if (most == 0) return;
+    const std::size_t parts = (rows + most - 1) / most;
+    rows_at_once = (rows + parts - 1) / parts;
   }
 
   /// Returns where a row's numbers in a chunk begin among those of all rows that are kept at once.
