@@ -83,12 +83,19 @@ template <class Number>
 FVM_INLINE void transpose(const Number* from, std::size_t stride, std::size_t rows, std::size_t count,
                           Number* to, std::size_t width) {
   if (rows >= 4 && count >= 4) {
-    // The last four may contain some of those before: these are copied twice.
-    for (std::size_t i = 0; i < rows; i += 4)
-      for (std::size_t j = 0; j < count; j += 4) {
-        const std::size_t row = std::min(i, rows - 4), number = std::min(j, count - 4);
-        transpose_4(from + row * stride + number, stride, to + number * width + row, width);
-      }
+    // The last four may contain some of those before: these are copied twice. The inner loop goes through the shorter
+    // side, so that lines which are read or written in parts are needed again while they are in the cache.
+    const auto copy = [&](std::size_t i, std::size_t j) __attribute__((always_inline)) {
+      const std::size_t row = std::min(i, rows - 4), number = std::min(j, count - 4);
+      transpose_4(from + row * stride + number, stride, to + number * width + row, width);
+    };
+    if (rows < count) {
+      for (std::size_t j = 0; j < count; j += 4)
+        for (std::size_t i = 0; i < rows; i += 4) copy(i, j);
+    } else {
+      for (std::size_t i = 0; i < rows; i += 4)
+        for (std::size_t j = 0; j < count; j += 4) copy(i, j);
+    }
     return;
   }
 #if defined(__AVX__)
