@@ -85,17 +85,13 @@ FVM_INLINE void transpose(const Number* from, std::size_t stride, std::size_t ro
   if (rows >= 4 && count >= 4) {
     // The last four may contain some of those before: these are copied twice. The inner loop goes through the shorter
     // side, so that lines which are read or written in parts are needed again while they are in the cache.
-    const auto copy = [&](std::size_t i, std::size_t j) __attribute__((always_inline)) {
-      const std::size_t row = std::min(i, rows - 4), number = std::min(j, count - 4);
-      transpose_4(from + row * stride + number, stride, to + number * width + row, width);
-    };
-    if (rows < count) {
-      for (std::size_t j = 0; j < count; j += 4)
-        for (std::size_t i = 0; i < rows; i += 4) copy(i, j);
-    } else {
-      for (std::size_t i = 0; i < rows; i += 4)
-        for (std::size_t j = 0; j < count; j += 4) copy(i, j);
-    }
+    const bool wide = count > rows;
+    const std::size_t longer = wide ? count : rows, shorter = wide ? rows : count;
+    for (std::size_t a = 0; a < longer; a += 4)
+      for (std::size_t b = 0; b < shorter; b += 4) {
+        const std::size_t row = std::min(wide ? b : a, rows - 4), number = std::min(wide ? a : b, count - 4);
+        transpose_4(from + row * stride + number, stride, to + number * width + row, width);
+      }
     return;
   }
 #if defined(__AVX__)

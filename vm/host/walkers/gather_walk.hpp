@@ -50,14 +50,15 @@ class GatherWalk {
     const std::uint32_t whole = end - (end - rows.begin) % (Vectors * kLanes);
     const bool from_top = suits_top_nodes(task, whole - rows.begin);
     for (std::uint32_t t = trees.begin; t < trees.end; ++t) {
-      if (from_top) {
-        const TopNodes<Lanes> top(View::tree(task.group, t - task.first_tree));
-        for (std::uint32_t row = rows.begin; row < whole; row += Vectors * kLanes)
-          rows_from_top<Vectors>(task, top, t, row);
-      } else {
-        for (std::uint32_t row = rows.begin; row < whole; row += Vectors * kLanes)
-          rows_of_trees<1, Vectors>(task, t, row, Vectors * kLanes);
-      }
+      if constexpr (Vectors >= 4)  // `auto` asks for no fewer
+        if (from_top) {
+          const TopNodes<Lanes> top(View::tree(task.group, t - task.first_tree));
+          for (std::uint32_t row = rows.begin; row < whole; row += Vectors * kLanes)
+            rows_from_top<Vectors>(task, top, t, row);
+          continue;
+        }
+      for (std::uint32_t row = rows.begin; row < whole; row += Vectors * kLanes)
+        rows_of_trees<1, Vectors>(task, t, row, Vectors * kLanes);
     }
     for_vectors<Vectors>(whole, end, [&]<unsigned V>(std::uint32_t row, unsigned count) {
       for_chunks<Vectors / V>(trees.begin, trees.end,
