@@ -1,5 +1,6 @@
 // The host machine's instructions on sums: how they begin, are put together, and become scores.
 #include <algorithm>
+#include <cstring>
 #include <type_traits>
 
 #include <forestvm/internal/calls.hpp>
@@ -8,6 +9,17 @@
 #include "vm/host/reduce.hpp"
 
 namespace forestvm::host {
+
+namespace {
+
+/// Copies the first `size` bytes over all `total` bytes, twice as many each time. Converting the values of each row
+/// would take most of the time of fill().
+[[gnu::noinline]] void repeat(std::byte* bytes, std::size_t size, std::size_t total) {
+  for (std::size_t done = size; done < total; done *= 2)
+    std::memcpy(bytes + done, bytes, std::min(done, total - done));
+}
+
+}  // namespace
 
 /// Sets every row of an accumulator to `values`, one for each output, or to zero if `values` is null.
 template <class Element>
@@ -20,11 +32,8 @@ void Machine::fill(std::uint32_t accumulator, const Range& rows, const double* v
   }
   if (begin == end) return;
   for (std::size_t k = 0; k < outputs_; ++k) begin[k] = Element::of(values[k], loaded_->scale);
-  // Copies twice as many rows each time: converting the values of each row would take most of this function's time.
-  for (Element* to = begin + outputs_; to != end;) {
-    const auto count = std::min(to - begin, end - to);
-    to = std::copy_n(begin, count, to);
-  }
+  repeat(reinterpret_cast<std::byte*>(begin), outputs_ * sizeof(Element),
+         rows.size() * outputs_ * sizeof(Element));
 }
 
 /// Returns a margin of the call, in the type of the program's scores.

@@ -87,11 +87,15 @@ FVM_INLINE void transpose(const Number* from, std::size_t stride, std::size_t ro
     // side, so that lines which are read or written in parts are needed again while they are in the cache.
     const bool wide = count > rows;
     const std::size_t longer = wide ? count : rows, shorter = wide ? rows : count;
-    for (std::size_t a = 0; a < longer; a += 4)
-      for (std::size_t b = 0; b < shorter; b += 4) {
-        const std::size_t row = std::min(wide ? b : a, rows - 4), number = std::min(wide ? a : b, count - 4);
-        transpose_4(from + row * stride + number, stride, to + number * width + row, width);
+    const std::size_t from_a = wide ? 1 : stride, to_a = wide ? width : 1;
+    const std::size_t from_b = wide ? stride : 1, to_b = wide ? 1 : width;
+    for (std::size_t i = 0; i < longer; i += 4) {
+      const std::size_t a = std::min(i, longer - 4);
+      for (std::size_t j = 0; j < shorter; j += 4) {
+        const std::size_t b = std::min(j, shorter - 4);
+        transpose_4(from + a * from_a + b * from_b, stride, to + a * to_a + b * to_b, width);
       }
+    }
     return;
   }
 #if defined(__AVX__)

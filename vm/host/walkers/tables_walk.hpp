@@ -47,9 +47,10 @@ class TablesWalk : TablesDescent<Target, std::is_same_v<View, TreeTablesView>> {
   using Descent::task_;
   /// True if the exits of a tree's tables are nodes and not leaves.
   static constexpr bool kTops = std::is_same_v<View, TopTablesView>;
-  /// Most bytes of the buffer of sums.
+  /// Most bytes of sums in the buffer, which has room for a line of the cache more for each output.
   static constexpr std::size_t kMaxSumBytes = std::size_t{64} << 10;
-  static constexpr std::size_t kLine = 64;  ///< Bytes of a line of the cache.
+  static constexpr std::size_t kLine = 64;
+  static constexpr std::size_t kMaxBuffer = kMaxSumBytes + kMaxSumBytes / kCodeRows / sizeof(float) * kLine;
 
  public:
   static void walk(const WalkTask& task, const Interleaving&) {
@@ -78,14 +79,13 @@ class TablesWalk : TablesDescent<Target, std::is_same_v<View, TreeTablesView>> {
   /// few sets of the cache if their distance was a power of two.
   template <class Score>
   std::size_t sums_stride() const {
-    return slots_ > kCodeRows && task_.width > 1 ? slots_ + kLine / sizeof(Score) : slots_;
+    return slots_ + kLine / sizeof(Score);
   }
 
   /// Returns the number of rows for which a tree's tables are loaded once.
   static std::uint32_t rows_together(const WalkTask& task) {
     if (task.width == 1 || !sums_beside(task)) return kMaxRows;
-    const std::size_t bytes = kMaxSumBytes / task.width - kLine;  // of an output's sums: see sums_stride()
-    const std::size_t blocks = bytes / score_bytes(task) / kCodeRows;
+    const std::size_t blocks = kMaxSumBytes / score_bytes(task) / kCodeRows / task.width;
     return static_cast<std::uint32_t>(std::clamp<std::size_t>(blocks, 1, kMaxBlocks)) * kCodeRows;
   }
 
@@ -103,7 +103,7 @@ class TablesWalk : TablesDescent<Target, std::is_same_v<View, TreeTablesView>> {
   }
 
   void run() {
-    alignas(64) std::byte sums[kMaxSumBytes];
+    alignas(64) std::byte sums[kMaxBuffer];
     const std::size_t bytes = sums_beside(task_) ? score_bytes(task_) : 0;
     const bool floats = bytes == sizeof(float), doubles = bytes == sizeof(double);
     if (floats) load_sums(reinterpret_cast<float*>(sums));
