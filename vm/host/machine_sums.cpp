@@ -25,15 +25,12 @@ namespace {
 template <class Element>
 void Machine::fill(std::uint32_t accumulator, const Range& rows, const double* values) const {
   Element* const begin = accumulator_row<Element>(accumulator, rows.begin);
-  Element* const end = accumulator_row<Element>(accumulator, rows.end);
-  if (values == nullptr) {
-    std::fill(begin, end, Element{});
-    return;
-  }
-  if (begin == end) return;
-  for (std::size_t k = 0; k < outputs_; ++k) begin[k] = Element::of(values[k], loaded_->scale);
-  repeat(reinterpret_cast<std::byte*>(begin), outputs_ * sizeof(Element),
-         rows.size() * outputs_ * sizeof(Element));
+  if (rows.size() == 0) return;
+  const std::size_t width = loaded_->memory[accumulator].width;
+  for (std::size_t k = 0; k < width; ++k)
+    begin[k] = values == nullptr ? Element{} : Element::of(values[k], loaded_->scale);
+  const std::size_t size = width * sizeof(Element);
+  repeat(reinterpret_cast<std::byte*>(begin), size, rows.size() * size);
 }
 
 /// Returns a margin of the call, in the type of the program's scores.
