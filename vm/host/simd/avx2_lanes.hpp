@@ -65,6 +65,26 @@ struct Avx2Lanes : OrderedSums {
     return {_mm256_set1_ps(node.value), all(node.word)};
   }
 
+  /// Words in a register, looked up by the lowest bits of an index.
+  struct WordTable {
+    Ints words;
+    WordTable() = default;
+    explicit WordTable(const std::uint32_t* from) : words(load(from)) {}
+    FVM_INLINE Ints operator[](Ints index) const { return _mm256_permutevar8x32_epi32(words, index); }
+  };
+  /// Nodes of the sparse8 layout in registers, looked up likewise.
+  struct NodeTable {
+    static constexpr std::uint32_t kNodes = 8;
+    Floats values;
+    WordTable words;
+    NodeTable() = default;
+    NodeTable(const float* from, const std::uint32_t* words_from)
+        : values(_mm256_loadu_ps(from)), words(words_from) {}
+    FVM_INLINE Nodes8 operator[](Ints index) const {
+      return {_mm256_permutevar8x32_ps(values, index), words[index]};
+    }
+  };
+
   /// A node of the sparse4 layout in each lane.
   struct Nodes4 {
     Ints word;
@@ -83,20 +103,17 @@ struct Avx2Lanes : OrderedSums {
   /// the lanes test.
   template <class Value>
   FVM_INLINE static Step step(const Nodes8& node, Ints at, unsigned vector, const Value& value) {
-    const __m256 threshold = node.value;
-    const __m256i word = node.word;
-    const __m256i feature =
-        _mm256_srli_epi32(_mm256_and_si256(word, all(kFeatureMask)), Sparse8View::kDistanceBits);
-    const __m256 x = value(vector, feature);
-    // Moves the flag to the sign bit and spreads it over the lane, which makes it a mask.
-    const __m256 missing_left = _mm256_castsi256_ps(_mm256_srai_epi32(_mm256_slli_epi32(word, 1), 31));
-    const __m256 left = _mm256_or_ps(_mm256_cmp_ps(x, threshold, _CMP_LT_OQ),
-                                     _mm256_and_ps(_mm256_cmp_ps(x, x, _CMP_UNORD_Q), missing_left));
-    const __m256i leaf = _mm256_srai_epi32(word, 31);
-    const __m256i next = add(at, _mm256_and_si256(word, all(Sparse8View::kDistanceMask)));
-    const __m256i stays = _mm256_or_si256(_mm256_castps_si256(left), leaf);
+    const __m256i leaf = _mm256_srai_epi32(node.word, 31);
+    const __m256i next = add(at, _mm256_and_si256(node.word, all(Sparse8View::kDistanceMask)));
+    const __m256i stays = _mm256_or_si256(goes_left(node, vector, value), leaf);
     // Adds one, and -1 in lanes that go left or stay.
     return {add(add(next, all(1)), stays), _mm256_movemask_ps(_mm256_castsi256_ps(leaf)) != 0xff};
+  }
+
+  /// Takes one step in each lane where the children of node i are 2i and 2i + 1.
+  template <class Value>
+  FVM_INLINE static Ints step_down(const Nodes8& node, Ints number, unsigned vector, const Value& value) {
+    return add(add(add(number, number), all(1)), goes_left(node, vector, value));
   }
 
   /// The values of a row, looked up by feature.
@@ -162,6 +179,19 @@ struct Avx2Lanes : OrderedSums {
   }
 
  private:
+  /// Returns -1 in lanes that go left and 0 in others.
+  template <class Value>
+  FVM_INLINE static Ints goes_left(const Nodes8& node, unsigned vector, const Value& value) {
+    const __m256i feature =
+        _mm256_srli_epi32(_mm256_and_si256(node.word, all(kFeatureMask)), Sparse8View::kDistanceBits);
+    const __m256 x = value(vector, feature);
+    // Moves the flag to the sign bit and spreads it over the lane, which makes it a mask.
+    const __m256 missing_left = _mm256_castsi256_ps(_mm256_srai_epi32(_mm256_slli_epi32(node.word, 1), 31));
+    const __m256 less = _mm256_cmp_ps(x, node.value, _CMP_LT_OQ);
+    return _mm256_castps_si256(
+        _mm256_or_ps(less, _mm256_and_ps(_mm256_cmp_ps(x, x, _CMP_UNORD_Q), missing_left)));
+  }
+
   /// Separates the values and the words of eight nodes. The first four nodes are in `low`.
   FVM_INLINE static Nodes8 apart(__m256i low, __m256i high) {
     const __m256 a = _mm256_castsi256_ps(low), b = _mm256_castsi256_ps(high);

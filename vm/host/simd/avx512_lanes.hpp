@@ -65,6 +65,26 @@ struct Avx512Lanes : OrderedSums {
     return {_mm512_set1_ps(node.value), all(node.word)};
   }
 
+  /// Words in registers, looked up by the lowest bits of an index.
+  struct WordTable {
+    Ints low, high;
+    WordTable() = default;
+    explicit WordTable(const std::uint32_t* from) : low(load(from)), high(load(from + kLanes)) {}
+    FVM_INLINE Ints operator[](Ints index) const { return _mm512_permutex2var_epi32(low, index, high); }
+  };
+  /// Nodes of the sparse8 layout in registers, looked up likewise.
+  struct NodeTable {
+    static constexpr std::uint32_t kNodes = 32;
+    Floats low, high;
+    WordTable words;
+    NodeTable() = default;
+    NodeTable(const float* values, const std::uint32_t* from)
+        : low(_mm512_loadu_ps(values)), high(_mm512_loadu_ps(values + kLanes)), words(from) {}
+    FVM_INLINE Nodes8 operator[](Ints index) const {
+      return {_mm512_permutex2var_ps(low, index, high), words[index]};
+    }
+  };
+
   /// A node of the sparse4 layout in each lane.
   struct Nodes4 {
     Ints word;
@@ -83,18 +103,18 @@ struct Avx512Lanes : OrderedSums {
   /// the lanes test.
   template <class Value>
   FVM_INLINE static Step step(const Nodes8& node, Ints at, unsigned vector, const Value& value) {
-    const __m512 threshold = node.value;
-    const __m512i word = node.word;
-    const __m512i feature =
-        _mm512_srli_epi32(_mm512_and_si512(word, all(kFeatureMask)), Sparse8View::kDistanceBits);
-    const __m512 x = value(vector, feature);
-    const __mmask16 left =
-        _mm512_cmp_ps_mask(x, threshold, _CMP_LT_OQ) |
-        _mm512_mask_cmp_ps_mask(_mm512_test_epi32_mask(word, all(kMissingLeft)), x, x, _CMP_UNORD_Q);
-    const __mmask16 split = _mm512_cmpge_epi32_mask(word, _mm512_setzero_si512());
-    const __m512i next = add(at, _mm512_and_si512(word, all(Sparse8View::kDistanceMask)));
+    const __mmask16 left = goes_left(node, vector, value);
+    const __mmask16 split = _mm512_cmpge_epi32_mask(node.word, _mm512_setzero_si512());
+    const __m512i next = add(at, _mm512_and_si512(node.word, all(Sparse8View::kDistanceMask)));
     const auto right = static_cast<__mmask16>(split & ~left);
     return {_mm512_mask_add_epi32(next, right, next, all(1)), split != 0};
+  }
+
+  /// Takes one step in each lane where the children of node i are 2i and 2i + 1.
+  template <class Value>
+  FVM_INLINE static Ints step_down(const Nodes8& node, Ints number, unsigned vector, const Value& value) {
+    const __m512i left = add(number, number);
+    return _mm512_mask_add_epi32(left, _knot_mask16(goes_left(node, vector, value)), left, all(1));
   }
 
   /// The values of a row, looked up by feature.
@@ -157,6 +177,17 @@ struct Avx512Lanes : OrderedSums {
   }
 
  private:
+  /// Returns the lanes that go left.
+  template <class Value>
+  FVM_INLINE static __mmask16 goes_left(const Nodes8& node, unsigned vector, const Value& value) {
+    const __m512i feature =
+        _mm512_srli_epi32(_mm512_and_si512(node.word, all(kFeatureMask)), Sparse8View::kDistanceBits);
+    const __m512 x = value(vector, feature);
+    const __mmask16 missing_left = _mm512_test_epi32_mask(node.word, all(kMissingLeft));
+    return _mm512_cmp_ps_mask(x, node.value, _CMP_LT_OQ) |
+           _mm512_mask_cmp_ps_mask(missing_left, x, x, _CMP_UNORD_Q);
+  }
+
   /// Separates the values and the words of sixteen nodes. The first eight nodes are in `low`.
   FVM_INLINE static Nodes8 apart(__m512i low, __m512i high) {
     const __m512i evens = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);

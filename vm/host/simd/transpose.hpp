@@ -83,12 +83,19 @@ template <class Number>
 FVM_INLINE void transpose(const Number* from, std::size_t stride, std::size_t rows, std::size_t count,
                           Number* to, std::size_t width) {
   if (rows >= 4 && count >= 4) {
-    // The last four may contain some of those before: these are copied twice.
-    for (std::size_t i = 0; i < rows; i += 4)
-      for (std::size_t j = 0; j < count; j += 4) {
-        const std::size_t row = std::min(i, rows - 4), number = std::min(j, count - 4);
-        transpose_4(from + row * stride + number, stride, to + number * width + row, width);
+    // The last four may contain some of those before: these are copied twice. The inner loop goes through the shorter
+    // side, so that lines which are read or written in parts are needed again while they are in the cache.
+    const bool wide = count > rows;
+    const std::size_t longer = wide ? count : rows, shorter = wide ? rows : count;
+    const std::size_t from_a = wide ? 1 : stride, to_a = wide ? width : 1;
+    const std::size_t from_b = wide ? stride : 1, to_b = wide ? 1 : width;
+    for (std::size_t i = 0; i < longer; i += 4) {
+      const std::size_t a = std::min(i, longer - 4);
+      for (std::size_t j = 0; j < shorter; j += 4) {
+        const std::size_t b = std::min(j, shorter - 4);
+        transpose_4(from + a * from_a + b * from_b, stride, to + a * to_a + b * to_b, width);
       }
+    }
     return;
   }
 #if defined(__AVX__)

@@ -8,6 +8,7 @@
 #include <forestvm/core/layout/sparse4.hpp>
 #include <forestvm/core/layout/sparse8.hpp>
 
+#include "vm/host/walkers/top_nodes.hpp"
 #include "vm/host/walkers/walk.hpp"
 
 namespace forestvm::host {
@@ -47,9 +48,18 @@ class GatherWalk {
     const bool last_by_trees = last != 0 && trees_fill_lanes(trees.size(), last);
     const std::uint32_t end = last_by_trees ? rows.end - last : rows.end;
     const std::uint32_t whole = end - (end - rows.begin) % (Vectors * kLanes);
-    for (std::uint32_t t = trees.begin; t < trees.end; ++t)
+    const bool from_top = suits_top_nodes(task, whole - rows.begin);
+    for (std::uint32_t t = trees.begin; t < trees.end; ++t) {
+      if constexpr (Vectors >= 4)  // `auto` asks for no fewer
+        if (from_top) {
+          const TopNodes<Lanes> top(View::tree(task.group, t - task.first_tree));
+          for (std::uint32_t row = rows.begin; row < whole; row += Vectors * kLanes)
+            rows_from_top<Vectors>(task, top, t, row);
+          continue;
+        }
       for (std::uint32_t row = rows.begin; row < whole; row += Vectors * kLanes)
         rows_of_trees<1, Vectors>(task, t, row, Vectors * kLanes);
+    }
     for_vectors<Vectors>(whole, end, [&]<unsigned V>(std::uint32_t row, unsigned count) {
       for_chunks<Vectors / V>(trees.begin, trees.end,
                               [&]<unsigned T>(std::uint32_t t) { rows_of_trees<T, V>(task, t, row, count); });
@@ -192,13 +202,41 @@ class GatherWalk {
       visit.template operator()<1>(begin, end - begin);
   }
 
+  /// Returns whether walks of so many rows gain more from a tree's first levels in registers than loading them takes.
+  static bool suits_top_nodes(const WalkTask& task, std::uint32_t rows) {
+    return rows >= 4 * TopNodes<Lanes>::kNodes && (!task.exact || task.steps >= TopNodes<Lanes>::kLevels);
+  }
+
+  /// Walks V vectors of rows in a tree whose first levels are in registers.
+  template <unsigned V>
+  static void rows_from_top(const WalkTask& task, const TopNodes<Lanes>& top, std::uint32_t t,
+                            std::uint32_t row) {
+    const Node* const nodes = View::tree(task.group, t - task.first_tree);
+    const float* const x = task.rows + row * task.row_stride;
+    const Ints offsets = Lanes::times(Lanes::from(0), static_cast<std::uint32_t>(task.row_stride));
+    const auto value = [&](unsigned v, Ints feature) {
+      return Lanes::gather(x + v * kLanes * task.row_stride, Lanes::add(offsets, feature));
+    };
+    Ints at[V];
+    for (Ints& a : at) a = top.root();
+    for (std::uint32_t level = 0; level < TopNodes<Lanes>::kLevels; ++level)
+      for (unsigned v = 0; v < V; ++v) at[v] = Lanes::step_down(top.above(at[v]), at[v], v, value);
+    Nodes node[V];
+    for (unsigned v = 0; v < V; ++v) {
+      node[v] = top.below(at[v]);
+      at[v] = top.position(at[v]);
+    }
+    descend<V>(
+        task, TopNodes<Lanes>::kLevels, [&](unsigned) { return nodes; }, at, node, value, [] {});
+    deliver_rows<1, V>(task, t, row, V * kLanes, at, node);
+  }
+
   /// Walks V vectors of rows in each of Trees trees. Vector v is in tree v / V. Several vectors are always full, so
   /// one function serves all calls: the compiler would make another for a constant number of rows.
   template <unsigned Trees, unsigned V>
   static void rows_of_trees(const WalkTask& task, std::uint32_t t, std::uint32_t row, unsigned last_count) {
     constexpr unsigned kVectors = Trees * V;
     const unsigned count = V > 1 ? V * kLanes : last_count;
-    const TreeDesc* const descs = task.group.trees + (t - task.first_tree);
     const Node* nodes[Trees];
     for (unsigned i = 0; i < Trees; ++i) nodes[i] = View::tree(task.group, t - task.first_tree + i);
     const float* const x = task.rows + row * task.row_stride;
@@ -215,6 +253,16 @@ class GatherWalk {
           return Lanes::gather(x + v % V * kLanes * task.row_stride, Lanes::add(offsets, feature));
         },
         [] {});
+    deliver_rows<Trees, V>(task, t, row, count, at, node);
+  }
+
+  /// Adds or stores the leaves of `count` rows in each of Trees trees. Vector v is in tree v / V.
+  template <unsigned Trees, unsigned V>
+  FVM_INLINE static void deliver_rows(const WalkTask& task, std::uint32_t t, std::uint32_t row,
+                                      unsigned count, const Ints (&at)[Trees * V],
+                                      const Nodes (&node)[Trees * V]) {
+    constexpr unsigned kVectors = Trees * V;
+    const TreeDesc* const descs = task.group.trees + (t - task.first_tree);
     if (adds_wide(task)) {
       alignas(64) std::uint32_t indices[kVectors * kLanes];
       for (unsigned v = 0; v < kVectors; ++v) Lanes::store(indices + v * kLanes, at[v]);
@@ -231,7 +279,10 @@ class GatherWalk {
       const float* const of_tree = values + i * V * kLanes;
       if (adds_narrow(task)) [[likely]] {
         float* sums = reinterpret_cast<float*>(task.out) + row * task.width + descs[i].output;
-        for (unsigned r = 0; r < count; ++r) sums[r * task.width] += of_tree[r];
+        if (task.width == 1)
+          for (unsigned r = 0; r < count; ++r) sums[r] += of_tree[r];
+        else
+          for (unsigned r = 0; r < count; ++r) sums[r * task.width] += of_tree[r];
         continue;
       }
       std::uint64_t numbers_at[V * kLanes];
@@ -391,6 +442,7 @@ class GatherWalk {
         at[v] = step.at;
         walking |= step.walking;
       }
+      if (!task.exact && !walking) break;
       for (unsigned v = 0; v < Vectors; ++v) node[v] = Lanes::fetch(nodes(v), at[v]);
       beside();
       if (task.exact) walking = --steps_left != 0;

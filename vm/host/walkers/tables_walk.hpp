@@ -47,8 +47,10 @@ class TablesWalk : TablesDescent<Target, std::is_same_v<View, TreeTablesView>> {
   using Descent::task_;
   /// True if the exits of a tree's tables are nodes and not leaves.
   static constexpr bool kTops = std::is_same_v<View, TopTablesView>;
-  /// Most bytes of the buffer of sums.
+  /// Most bytes of sums in the buffer, which has room for a line of the cache more for each output.
   static constexpr std::size_t kMaxSumBytes = std::size_t{64} << 10;
+  static constexpr std::size_t kLine = 64;
+  static constexpr std::size_t kMaxBuffer = kMaxSumBytes + kMaxSumBytes / kCodeRows / sizeof(float) * kLine;
 
  public:
   static void walk(const WalkTask& task, const Interleaving&) {
@@ -73,6 +75,13 @@ class TablesWalk : TablesDescent<Target, std::is_same_v<View, TreeTablesView>> {
  private:
   TablesWalk(const WalkTask& task, std::uint32_t row, std::uint32_t rows) : Descent(task, row, rows, kTops) {}
 
+  /// Returns the distance of the sums of two outputs in a buffer. The sums of many outputs and rows would compete for a
+  /// few sets of the cache if their distance was a power of two.
+  template <class Score>
+  std::size_t sums_stride() const {
+    return slots_ + kLine / sizeof(Score);
+  }
+
   /// Returns the number of rows for which a tree's tables are loaded once.
   static std::uint32_t rows_together(const WalkTask& task) {
     if (task.width == 1 || !sums_beside(task)) return kMaxRows;
@@ -94,7 +103,7 @@ class TablesWalk : TablesDescent<Target, std::is_same_v<View, TreeTablesView>> {
   }
 
   void run() {
-    alignas(64) std::byte sums[kMaxSumBytes];
+    alignas(64) std::byte sums[kMaxBuffer];
     const std::size_t bytes = sums_beside(task_) ? score_bytes(task_) : 0;
     const bool floats = bytes == sizeof(float), doubles = bytes == sizeof(double);
     if (floats) load_sums(reinterpret_cast<float*>(sums));
@@ -114,20 +123,20 @@ class TablesWalk : TablesDescent<Target, std::is_same_v<View, TreeTablesView>> {
   const TreeDesc& record(std::uint32_t tree) const { return task_.group.trees[tree - task_.first_tree]; }
 
   /// Copies the rows' sums to a buffer, which holds the sums of one output after the other: the sums of output k begin
-  /// at sums + k * slots_.
+  /// at sums + k * sums_stride().
   template <class Score>
   void load_sums(Score* sums) const {
     const Score* const from = reinterpret_cast<const Score*>(task_.out) + row_ * task_.width;
-    const std::size_t stride = slots_;
+    const std::size_t stride = sums_stride<Score>();
     transpose_sums<Target>(from, task_.width, rows_, task_.width, sums, stride);
     // Lanes without a row are added to as well. Nobody reads their sums, but they must have been written.
     for (std::size_t k = 0; k < task_.width; ++k)
-      for (std::size_t r = rows_; r < stride; ++r) sums[k * stride + r] = 0;
+      for (std::size_t r = rows_; r < slots_; ++r) sums[k * stride + r] = 0;
   }
   template <class Score>
   void store_sums(const Score* sums) const {
     Score* const to = reinterpret_cast<Score*>(task_.out) + row_ * task_.width;
-    transpose_sums<Target>(sums, slots_, task_.width, rows_, to, task_.width);
+    transpose_sums<Target>(sums, sums_stride<Score>(), task_.width, rows_, to, task_.width);
   }
 
   /// Adds a tree's leaves to sums in a buffer. `leaves` has the group's leaves in the type of the sums.
@@ -135,7 +144,7 @@ class TablesWalk : TablesDescent<Target, std::is_same_v<View, TreeTablesView>> {
   FVM_INLINE void add_leaves(Score* sums, const Score* leaves, std::uint32_t tree,
                              const std::uint8_t* at) const {
     const TreeDesc& desc = record(tree);
-    Score* const of_output = sums + std::size_t{desc.output} * slots_;
+    Score* const of_output = sums + desc.output * sums_stride<Score>();
     if constexpr (kTops) {
       alignas(64) std::uint32_t numbers[kMaxRows];
       walk_below(tree, at, numbers);
