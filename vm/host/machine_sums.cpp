@@ -90,7 +90,7 @@ void Machine::zero(const Inst& inst) {
   const auto clear = [&]<class Score>() {
     Score* const leaves = leaves_of<Score>(args.acc_out);
     for (std::uint32_t row = rows.begin; row < rows.end; ++row)
-      for (std::uint32_t t = pass_->kept.begin; t < pass_->kept.end; ++t)
+      for (std::uint32_t t = pass_->trees.begin; t < pass_->trees.end; ++t)
         leaves[leaf_offsets().at(row, t)] = 0;
   };
   kind == AccumulatorKind::PerTree64 ? clear.operator()<double>() : clear.operator()<float>();

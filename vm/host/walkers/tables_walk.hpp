@@ -11,7 +11,7 @@
 
 namespace forestvm::host {
 
-/// Stores the leaves `at` of a tree for `slots` rows from `row` on, by adding them to -0.0.
+/// Stores the leaves `at` of a tree for `slots` rows from `row` on.
 template <class Target, class Score>
 FVM_ONE_COPY void store_vectors(const WalkTask& task, const TreeDesc& desc, std::uint32_t row,
                                 std::uint32_t slots, const Score* leaves, const std::uint8_t* at) {
@@ -19,8 +19,7 @@ FVM_ONE_COPY void store_vectors(const WalkTask& task, const TreeDesc& desc, std:
   for (std::uint32_t r = 0; r < slots; r += kCodeRows) {
     const std::uint32_t count = std::min<std::uint32_t>(slots - r, kCodeRows);
     Score* const to = reinterpret_cast<Score*>(task.out) + offsets.at(row + r, desc.number);
-    std::fill_n(to, count, Score{-0.0});
-    Target::Codes::add_leaves(to, leaves, desc.leaf_count, at + r, count);
+    Target::Codes::template put_leaves<false>(to, leaves, desc.leaf_count, at + r, count);
   }
 }
 
@@ -141,7 +140,7 @@ class TablesWalk : TablesDescent<Target, std::is_same_v<View, TreeTablesView>> {
       walk_below(tree, at, numbers);
       NodesBelow<Target>::add_leaves(of_output, leaves, numbers, slots_);
     } else {
-      Simd::add_leaves(of_output, leaves + desc.first_leaf, desc.leaf_count, at, slots_);
+      Simd::template put_leaves<true>(of_output, leaves + desc.first_leaf, desc.leaf_count, at, slots_);
     }
   }
   [[gnu::noinline]] void add_doubles(double* sums, std::uint32_t tree, const std::uint8_t* at) const {
