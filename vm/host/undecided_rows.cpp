@@ -137,7 +137,11 @@ void UndecidedRows::pack(Pass& pass, std::uint32_t left) {
   for (std::uint32_t row = 0; row < rows_; ++row) {
     const double* const sums = sums_.scores + row * outputs_;
     double *const to = all_ + numbers_[row] * outputs_, *const packed = sums_.scores + k * outputs_;
-    for (std::size_t i = 0; i < outputs_; ++i) packed[i] = to[i] = sums[i];
+    std::size_t i = 0;
+    for (; i + 2 <= outputs_; i += 2)
+      *reinterpret_cast<Scores*>(to + i) = *reinterpret_cast<Scores*>(packed + i) =
+          *reinterpret_cast<const Scores*>(sums + i);
+    if (i < outputs_) packed[i] = to[i] = sums[i];
     numbers_[k] = numbers_[row];
     kept_[k] = row;
     k += sums_.decided[row] == 0 ? 1 : 0;
