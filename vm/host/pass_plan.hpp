@@ -162,7 +162,8 @@ class PassPlan {
 
   /// Returns the bytes of the leaves' numbers of `rows` rows that are kept for an output.
   std::size_t leaf_number_bytes(OutputKind output, std::size_t rows) const {
-    return reads_leaf_numbers(output) ? rows * loaded_.meta.num_trees * sizeof(std::int32_t) : 0;
+    return reads_leaf_numbers(output) ? rows * kept_numbers(loaded_.meta.num_trees) * sizeof(std::int32_t)
+                                      : 0;
   }
 
   /// Returns the bytes that the instructions of a pass write: sums, values for linear leaves, and what threads that

@@ -23,6 +23,13 @@ FVM_ONE_COPY void store_vectors(const WalkTask& task, const TreeDesc& desc, std:
   }
 }
 
+/// Writes the numbers of a tree's leaves `at` for `rows` rows, which are `width` numbers apart.
+template <class Target>
+FVM_ONE_COPY void store_numbers(const std::uint32_t* numbers, const std::uint8_t* at, std::uint32_t rows,
+                                std::uint32_t* to, std::size_t width) {
+  for (std::uint32_t r = 0; r < rows; ++r, to += width) *to = numbers[at[r]];
+}
+
 /// Copies sums as transpose() does.
 template <class Target, class Score>
 FVM_ONE_COPY void transpose_sums(const Score* from, std::size_t stride, std::size_t rows, std::size_t count,
@@ -169,6 +176,10 @@ class TablesWalk : TablesDescent<Target, std::is_same_v<View, TreeTablesView>> {
       return deliver(tree, [&](std::uint32_t row) { return numbers[row]; });
     } else {
       const TreeDesc& desc = record(tree);
+      if (task_.delivery == Delivery::LeafNumber)
+        return store_numbers<Target>(
+            task_.numbers + desc.first_leaf, at, rows_,
+            reinterpret_cast<std::uint32_t*>(task_.out) + row_ * task_.width + desc.number, task_.width);
       if (!stores_vectors(task_, slots_))
         return deliver(tree, [&](std::uint32_t row) { return desc.first_leaf + at[row]; });
       if (task_.delivery == Delivery::PerTree)
