@@ -41,7 +41,8 @@ struct TermLists {
   LeafList lists[kAttributedTrees];
 
   /// Finds the lists, and lets the processor fetch them. `numbers` has the numbers of the leaves.
-  void find(std::span<const NumberedLeaves> trees, const LeafAttributions& all, const std::int32_t* numbers) {
+  [[gnu::noinline]] void find(std::span<const NumberedLeaves> trees, const LeafAttributions& all,
+                              const std::int32_t* numbers) {
     const LeafTerm<Score>* const terms = all.terms<Score>();
     const std::uint32_t* const indices = all.leaves.data();
     for (std::size_t t = 0; t < trees.size(); ++t) {

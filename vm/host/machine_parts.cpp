@@ -54,7 +54,8 @@ void Machine::store_leaves(std::uint32_t from, const Range& rows, const Range& t
     }
 }
 
-void Machine::store_trees(const Inst& inst) {
+// Cold, so that it is compiled for size: the target's function takes the time.
+[[gnu::cold]] void Machine::store_trees(const Inst& inst) {
   const auto args = operands<Op::StoreTrees>(inst);
   const Range& rows = ranges[args.rows];
   Range trees = pass_->trees;
@@ -155,7 +156,8 @@ void Machine::store_stage(std::uint32_t accumulator, const Range& rows, std::uin
 
 /// Walks the trees of one stage after the other, and writes the sums after each. LoadedProgram::stages is not Leaves,
 /// so that a row's walks take the trees in the model's order, and the program counts trees as the model does.
-void Machine::walk_stages(const LoadedWalker& walker, WalkTask& task, std::uint32_t accumulator) const {
+[[gnu::cold]] void Machine::walk_stages(const LoadedWalker& walker, WalkTask& task,
+                                        std::uint32_t accumulator) const {
   const bool base_last = loaded_->stages == StageRule::WalksToBase;
   const Range trees = task.tree_range;
   const auto stages = static_cast<std::uint32_t>(pass_->width / outputs_);

@@ -191,7 +191,7 @@ class TablesWalk : TablesDescent<Target, std::is_same_v<View, TreeTablesView>> {
   /// Delivers a tree's leaves. leaf(row) returns the number of a row's leaf, counted from the group's first.
   template <class Leaf>
   FVM_INLINE void deliver(std::uint32_t tree, const Leaf& leaf) {
-    if (task_.delivery == Delivery::LeafNumber) {
+    if (kTops && task_.delivery == Delivery::LeafNumber) {
       std::uint32_t* out =
           reinterpret_cast<std::uint32_t*>(task_.out) + row_ * task_.width + record(tree).number;
       for (std::uint32_t r = 0; r < rows_; ++r, out += task_.width) *out = task_.numbers[leaf(r)];
