@@ -125,7 +125,7 @@ void bitmasks(benchmark::State& state) {
         for (std::size_t r = row; r < row + 8 * kBlock; r += kBlock) {
           std::uint8_t leaf[kBlock];
           trees[t].find(codes.data() + r * kFeatures, leaf);
-          Simd::add_leaves(out.data() + r, drawn[t].leaves.data(), 1u << Depth, leaf, kBlock);
+          Simd::template put_leaves<true>(out.data() + r, drawn[t].leaves.data(), 1u << Depth, leaf, kBlock);
         }
     benchmark::DoNotOptimize(out.data());
   }

@@ -221,7 +221,8 @@ void Machine::leaves(const Inst& inst) {
   task.tree_range = ranges[args.trees];
   task.row_range = ranges[args.rows];
   task.delivery = Delivery::LeafNumber;
-  task.width = loaded_->meta.num_trees;
+  const std::uint32_t trees = loaded_->meta.num_trees;
+  task.width = reads_leaf_numbers(pass_->output) ? kept_numbers(trees) : trees;
   task.out = reinterpret_cast<std::byte*>(pass_->leaves);
   walk_rows(walker, task);
 }

@@ -185,6 +185,13 @@ struct Pass {
   std::byte* accumulators[kAccumulators];
 };
 
+/// Returns the distance of two rows' leaf numbers that are kept for an output: an odd number of lines, so that those of
+/// many rows in a tree lie in all sets of a cache.
+constexpr std::size_t kept_numbers(std::size_t trees) {
+  constexpr std::size_t kInLine = sizeof(Line) / sizeof(std::int32_t);
+  return ((trees + kInLine - 1) / kInLine | 1) * kInLine;
+}
+
 /// Writes the codes of a range of a pass's rows, unless they came encoded.
 void encode_range(const LoadedProgram& loaded, const Pass& pass, const Range& rows);
 

@@ -4,9 +4,10 @@
 #include <span>
 #include <type_traits>
 
+#include <forestvm/core/leaf_lists.hpp>
+
 #include "vm/host/attribute_numbers.hpp"
 #include "vm/host/large_results.hpp"
-#include "vm/host/leaf_lists.hpp"
 #include "vm/host/machine.hpp"
 #include "vm/host/targets/target.hpp"
 
@@ -37,27 +38,25 @@ constexpr std::size_t kTermsTogether = 4;
 /// The terms of the leaves that a row reaches in up to kAttributedTrees trees.
 template <class Score>
 struct TermLists {
-  struct List {
-    const LeafTerm<Score>*begin, *end;
-  };
-  List lists[kAttributedTrees];
-  std::size_t count = 0;
+  LeafList lists[kAttributedTrees];
 
   /// Finds the lists, and lets the processor fetch them. `numbers` has the numbers of the leaves.
-  void find(std::span<const NumberedLeaves> trees, const LeafAttributions& all, const std::int32_t* numbers) {
+  [[gnu::noinline]] void find(std::span<const NumberedLeaves> trees, const LeafAttributions& all,
+                              const std::int32_t* numbers) {
     const LeafTerm<Score>* const terms = all.terms<Score>();
-    count = 0;
-    for_leaf_lists(trees, all.leaves, numbers, [&](std::uint32_t begin, std::uint32_t end) {
-      __builtin_prefetch(terms + begin);
-      if (end != begin) __builtin_prefetch(terms + end - 1);
-      lists[count++] = {terms + begin, terms + end};
-    });
+    const std::uint32_t* const indices = all.leaves.data();
+    for (std::size_t t = 0; t < trees.size(); ++t) {
+      const LeafList list = leaf_list(trees[t], indices, numbers[t]);
+      __builtin_prefetch(terms + list.begin);
+      __builtin_prefetch(terms + list.end - (list.end != list.begin ? 1 : 0));
+      lists[t] = list;
+    }
   }
 
-  void add(Score* sums) const {
+  /// Adds the terms of the first `count` lists.
+  void add(std::size_t count, const LeafTerm<Score>* terms, Score* sums) const {
     for (std::size_t l = 0; l < count; ++l) {
-      const auto [begin, end] = lists[l];
-      const LeafTerm<Score>* term = begin;
+      const LeafTerm<Score>*term = terms + lists[l].begin, *const end = terms + lists[l].end;
       for (; end - term >= static_cast<std::ptrdiff_t>(kTermsTogether); term += kTermsTogether)
 #pragma GCC unroll 4
         for (std::size_t i = 0; i < kTermsTogether; ++i) sums[term[i].sum] += term[i].value;
@@ -70,8 +69,8 @@ struct TermLists {
 struct SummedRows {
   const std::int32_t* leaves;  ///< Numbers of the leaves that the first row reaches, tree after tree.
   std::uint32_t count;
-  std::size_t trees;  ///< Trees of the model.
-  std::size_t width;  ///< Sums of a row.
+  std::size_t numbers;  ///< Numbers from one row to the next.
+  std::size_t width;    ///< Sums of a row.
 };
 
 /// How many rows ahead the processor fetches the numbers of leaves.
@@ -86,10 +85,10 @@ void add_lists(const SummedRows& rows, std::span<const NumberedLeaves> trees, st
   TermLists<Score> lists[2];
   lists[0].find(trees, all, numbers);
   for (std::uint32_t i = 0; i < rows.count; ++i) {
-    if (i + kAhead < rows.count) __builtin_prefetch(numbers + (i + kAhead) * rows.trees);
+    if (i + kAhead < rows.count) __builtin_prefetch(numbers + (i + kAhead) * rows.numbers);
     // The lists of the next row come into the cache meanwhile.
-    if (i + 1 < rows.count) lists[(i + 1) % 2].find(trees, all, numbers + (i + 1) * rows.trees);
-    lists[i % 2].add(sums + i * rows.width);
+    if (i + 1 < rows.count) lists[(i + 1) % 2].find(trees, all, numbers + (i + 1) * rows.numbers);
+    lists[i % 2].add(trees.size(), all.terms<Score>(), sums + i * rows.width);
   }
 }
 
@@ -104,16 +103,17 @@ void Machine::attribute_rows(const Range& rows) const {
   auto* const sums = reinterpret_cast<Score*>(slot.memory());
   const std::size_t terms = std::size_t{loaded_->meta.num_features} + 1;
   const std::size_t width = attributed_sums(loaded_->meta), most = attributed_rows(loaded_->meta);
+  const std::size_t numbers = kept_numbers(trees.size());
   const bool is_large = is_large_result(pass_->row_count * pass_->width * sizeof *sums);
   for (std::uint32_t row = rows.begin; row < rows.end;) {
     const auto count = static_cast<std::uint32_t>(std::min<std::size_t>(most, rows.end - row));
-    const SummedRows some{pass_->leaves + row * trees.size(), count, trees.size(), width};
+    const SummedRows some{pass_->leaves + row * numbers, count, numbers, width};
     std::memset(sums, 0, count * width * sizeof *sums);
     for (std::size_t begin = 0; begin < trees.size(); begin += kAttributedTrees) {
       const auto these = trees.subspan(begin, std::min(kAttributedTrees, trees.size() - begin));
       if (all.leaf_lines != 0)
         loaded_->target->attribute({these, all.outputs.data() + begin, all.leaves.data(), all.numbers.data(),
-                                    all.leaf_lines, some.leaves + begin, some.trees, count, sums, width,
+                                    all.leaf_lines, some.leaves + begin, some.numbers, count, sums, width,
                                     terms, std::is_same_v<Score, double>});
       else
         add_lists(some, these, begin, all, sums);

@@ -9,9 +9,8 @@
 #include "vm/host/large_results.hpp"
 #include "vm/host/machine.hpp"
 #include "vm/host/member_uncertainty.hpp"
-#include "vm/host/simd/stream.hpp"
-#include "vm/host/simd/transpose.hpp"
 #include "vm/host/targets/target.hpp"
+#include "vm/host/tree_rows.hpp"
 
 namespace forestvm::host {
 
@@ -23,33 +22,6 @@ constexpr std::uint32_t kTransposed = kTreeRows;
 
 template <class Score>
 using SumOf = std::conditional_t<std::is_same_v<Score, double>, F64Sum, F32Sum>;
-
-/// The trees whose leaves of kTransposed rows are written together, so that each row's output grows by a kilobyte.
-constexpr std::size_t kTreesTogether = 256;
-
-/// Writes outputs of trees row by row.
-void store_rows_of_leaves(const TreeRowsTask& task) {
-  const auto [leaves, stride, trees, to, width, is_large] = task;
-  // Each turn begins with the last trees of the one before: then every row's part ends with a whole line.
-  float rows[kTransposed][kTransposed + kTreesTogether];
-  for (std::size_t begin = 0; begin < trees; begin += kTreesTogether) {
-    const std::size_t end = std::min(begin + kTreesTogether, trees),
-                      first = begin == 0 ? 0 : begin - kTransposed;
-    for (std::size_t tree = first; tree < end; tree += kTransposed) {
-      const std::size_t t = std::min(tree, end - kTransposed);
-      for (std::size_t i = 0; i < kTransposed; i += 4)
-        for (std::size_t j = 0; j < kTransposed; j += 4)
-          transpose_4(leaves + (t + j) * stride + i, stride, &rows[i][t - first + j],
-                      sizeof rows[0] / sizeof rows[0][0]);
-    }
-    for (std::size_t i = 0; i < kTransposed; ++i) {
-      float* const row = to + i * width;
-      const std::size_t from = begin == 0 ? 0 : first + before_line(row + first),
-                        until = end == trees ? end : end - kTransposed + before_line(row + end - kTransposed);
-      copy_result(&rows[i][from - first], (until - from) * sizeof *row, row + from, is_large);
-    }
-  }
-}
 
 }  // namespace
 
@@ -82,26 +54,30 @@ void Machine::store_leaves(std::uint32_t from, const Range& rows, const Range& t
     }
 }
 
-void Machine::store_trees(const Inst& inst) {
+// Cold, so that it is compiled for size: the target's function takes the time.
+[[gnu::cold]] void Machine::store_trees(const Inst& inst) {
   const auto args = operands<Op::StoreTrees>(inst);
   const Range& rows = ranges[args.rows];
-  const Range& trees = pass_->trees;
+  Range trees = pass_->trees;
   read_leaf_values(rows);
   const bool wide = loaded_->accumulators[args.acc_in].kind == AccumulatorKind::PerTree64;
-  const bool plain = !wide && loaded_->vectors.count == 0 && loaded_->functions.empty() &&
-                     pass_->values != nullptr && trees.size() >= kTransposed;
+  // A chunk of the call's trees is written with the last ones of the chunk before, whose leaves are kept.
+  const std::uint32_t first = std::max(pass_->kept.begin, pass_->first_tree);
+  const bool in_lines = !wide && loaded_->vectors.count == 0 && loaded_->functions.empty() &&
+                        pass_->values != nullptr && trees.end - first >= kTransposed;
+  if (in_lines) trees.begin = first;
+  const bool begins = trees.begin == pass_->first_tree, ends = trees.end - pass_->first_tree == pass_->width;
   const LeafOffsets offsets = leaf_offsets();
   const bool is_large = is_large_result(pass_->row_count * pass_->width * sizeof(float));
-  LeafOffsets::for_parts(rows, kTransposed, [&](const Range& some) {
-    if (plain && some.size() == kTransposed) {
-      const TreeRowsTask task{leaves_of<float>(args.acc_in) + offsets.at(some.begin, trees.begin),
-                              offsets.stride,
-                              trees.size(),
-                              pass_->values + some.begin * pass_->width + trees.begin - pass_->first_tree,
-                              pass_->width,
-                              is_large};
-      if (!loaded_->target->store_trees(task)) store_rows_of_leaves(task);
-      return;
+  LeafOffsets::for_parts(rows, kTransposed, [&](Range some) {
+    // The last rows of a block are written with some before, a second time, so that they are as many.
+    const bool enough = some.end - rows.begin >= kTransposed && (some.end - 1) % kCodeRows + 1 >= kTransposed;
+    if (in_lines && enough) {
+      some.begin = some.end - kTransposed;
+      return loaded_->target->store_trees(
+          {leaves_of<float>(args.acc_in) + offsets.at(some.begin, trees.begin), offsets.stride, trees.size(),
+           pass_->values + some.begin * pass_->width + trees.begin - pass_->first_tree, pass_->width,
+           is_large, begins, ends});
     }
     for (std::uint32_t c = 0; c < iterations(trees.size(), kTransposed); ++c) {
       const Range part = chunk(trees, kTransposed, c);
@@ -109,6 +85,15 @@ void Machine::store_trees(const Inst& inst) {
     }
   });
   finish_result(is_large);
+  if (!in_lines || ends) return;
+  // Keeps the leaves of the last trees for the next chunk: their lines have outputs of its trees, too.
+  LeafOffsets::for_parts(rows, kCodeRows, [&](const Range& some) {
+    float* const leaves = leaves_of<float>(args.acc_in);
+    float* const to = leaves + offsets.at(some.begin, pass_->kept.begin);
+    const float* const last = leaves + offsets.at(some.begin, trees.end - kTransposed);
+    for (std::size_t t = 0; t < kTransposed; ++t)
+      std::copy_n(last + t * offsets.stride, some.size(), to + t * offsets.stride);
+  });
 }
 
 /// Returns the trees of a stage of the call.
@@ -171,7 +156,8 @@ void Machine::store_stage(std::uint32_t accumulator, const Range& rows, std::uin
 
 /// Walks the trees of one stage after the other, and writes the sums after each. LoadedProgram::stages is not Leaves,
 /// so that a row's walks take the trees in the model's order, and the program counts trees as the model does.
-void Machine::walk_stages(const LoadedWalker& walker, WalkTask& task, std::uint32_t accumulator) const {
+[[gnu::cold]] void Machine::walk_stages(const LoadedWalker& walker, WalkTask& task,
+                                        std::uint32_t accumulator) const {
   const bool base_last = loaded_->stages == StageRule::WalksToBase;
   const Range trees = task.tree_range;
   const auto stages = static_cast<std::uint32_t>(pass_->width / outputs_);

@@ -25,7 +25,7 @@ namespace forestvm::host {
   std::memset(memory, 0, TargetCounts::size(program.targets().size()) * sizeof *memory);
   TargetCounts counts(program.targets(), memory);
   for (std::uint32_t row = rows.begin; row < rows.end; ++row) {
-    const std::int32_t* const numbers = pass_->leaves + std::size_t{row} * trees.size();
+    const std::int32_t* const numbers = pass_->leaves + row * kept_numbers(trees.size());
     for_leaf_lists(trees, leaves, numbers, [&](std::uint32_t begin, std::uint32_t end) {
       counts.add(samples.subspan(begin, end - begin));
     });

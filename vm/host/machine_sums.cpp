@@ -97,10 +97,10 @@ void Machine::zero(const Inst& inst) {
     if (resume(args.acc_out, rows)) return;
     return with_element(args.acc_out, [&]<class Element>() { fill<Element>(args.acc_out, rows, nullptr); });
   }
-  const auto clear = [&]<class Score>() {
+  const auto clear = [&]<class Score>() __attribute__((cold)) {
     Score* const leaves = leaves_of<Score>(args.acc_out);
     for (std::uint32_t row = rows.begin; row < rows.end; ++row)
-      for (std::uint32_t t = pass_->kept.begin; t < pass_->kept.end; ++t)
+      for (std::uint32_t t = pass_->trees.begin; t < pass_->trees.end; ++t)
         leaves[leaf_offsets().at(row, t)] = 0;
   };
   kind == AccumulatorKind::PerTree64 ? clear.operator()<double>() : clear.operator()<float>();

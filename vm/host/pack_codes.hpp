@@ -38,13 +38,13 @@ void pack_vectors(const PackTask& task, const std::uint32_t* rows, std::uint32_t
   const std::uint8_t* from[kCodeRows];
   typename Codes::Mask masks[kCodeRows];
   std::uint32_t blocks = 0;
-  for (std::uint32_t i = 0; i < here; ++i) {
-    lanes[i] = static_cast<std::uint8_t>(rows[i] % kCodeRows);
-    if (i == 0 || rows[i] / kCodeRows != rows[i - 1] / kCodeRows) {
-      from[blocks] = task.from + code_offset(rows[i] - lanes[i], task.columns);
-      masks[blocks++] = 0;
-    }
-    masks[blocks - 1] |= typename Codes::Mask{1} << i;
+  for (std::uint32_t i = 0; i < here; ++i) lanes[i] = static_cast<std::uint8_t>(rows[i] % kCodeRows);
+  for (std::uint32_t begin = 0, end = 0; begin < here; begin = end) {
+    const std::uint32_t first = rows[begin] - lanes[begin];
+    do ++end;
+    while (end < here && rows[end] - first < kCodeRows);
+    from[blocks] = task.from + code_offset(first, task.columns);
+    masks[blocks++] = ~typename Codes::Mask{0} >> (kCodeRows - (end - begin)) << begin;
   }
   const auto index = Codes::load(lanes);
   for (std::size_t c = 0; c < task.columns * kCodeRows; c += kCodeRows) {

@@ -16,6 +16,7 @@
 #include "vm/host/paths/explain_task.hpp"
 #include "vm/host/target_counts.hpp"
 #include "vm/host/targets/target.hpp"
+#include "vm/host/tree_rows.hpp"
 #include "vm/host/undecided_rows.hpp"
 
 namespace forestvm::host {
@@ -97,6 +98,14 @@ class PassPlan {
     return kTreesAtOnce;
   }
 
+  /// Returns for how many trees a pass has room to keep the leaves: a chunk of trees is written with the last
+  /// kTreeRows of the chunk before.
+  std::uint32_t trees_kept(const Pass& pass) const {
+    const std::uint32_t all = loaded_.meta.num_trees;
+    const std::uint32_t step = trees_at_once(pass);
+    return step < all ? step + std::uint32_t{kTreeRows} : all;
+  }
+
   // How many rows there are in a pass.
 
   /// Returns how many of `left` rows go into one pass, in which a row of results takes `delivered_bytes` more.
@@ -111,7 +120,7 @@ class PassPlan {
     AccumulatorBytes accumulators = is_of_trees(pass.output) ? of_trees_ : of_sums_;
     if (pass.output == OutputKind::Trees) {
       const std::size_t all = accumulators.leaves;
-      accumulators.leaves = all / std::max(loaded_.meta.num_trees, 1u) * trees_at_once(pass);
+      accumulators.leaves = all / std::max(loaded_.meta.num_trees, 1u) * trees_kept(pass);
       accumulators.all -= all - accumulators.leaves;
     }
     const std::size_t row_bytes = accumulators.all + result_bytes + delivered_bytes + leaf_value_bytes(1) +
@@ -153,7 +162,8 @@ class PassPlan {
 
   /// Returns the bytes of the leaves' numbers of `rows` rows that are kept for an output.
   std::size_t leaf_number_bytes(OutputKind output, std::size_t rows) const {
-    return reads_leaf_numbers(output) ? rows * loaded_.meta.num_trees * sizeof(std::int32_t) : 0;
+    return reads_leaf_numbers(output) ? rows * kept_numbers(loaded_.meta.num_trees) * sizeof(std::int32_t)
+                                      : 0;
   }
 
   /// Returns the bytes that the instructions of a pass write: sums, values for linear leaves, and what threads that
@@ -164,7 +174,7 @@ class PassPlan {
     bytes += whole_lines(leaf_number_bytes(pass.output, rows));
     if (!pass.in_place) bytes += whole_lines(rows * loaded_.meta.num_outputs * sizeof(float));
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
-      bytes += whole_lines(loaded_.accumulator_bytes(i, pass.output, pass.row_count, trees_at_once(pass)));
+      bytes += whole_lines(loaded_.accumulator_bytes(i, pass.output, pass.row_count, trees_kept(pass)));
     return bytes + whole_lines(leaf_value_bytes(rows)) + whole_lines(undecided_bytes(pass, rows));
   }
 
@@ -251,10 +261,10 @@ class PassPlan {
   static constexpr std::size_t kMaxLeafBytes = std::size_t{2} << 20;
   static constexpr std::size_t kMinLeafRows = 256;
 
-  /// The trees whose leaves are kept before they are written, in calls for the outputs of trees, and the most bytes of
-  /// their leaves for each thread: walkers take as many rows together, and results share the caches.
+  /// The trees that are walked before their leaves are written, in calls for the outputs of trees, and the most bytes of
+  /// the leaves that are kept for each thread: those of 512 rows, which walkers take together. Results share the caches.
   static constexpr std::uint32_t kTreesAtOnce = 512;
-  static constexpr std::size_t kMaxTreeBytes = std::size_t{1} << 20;
+  static constexpr std::size_t kMaxTreeBytes = 512 * (kTreesAtOnce + kTreeRows) * sizeof(float);
 
   /// The share of a sparse row's features that have values from which on it is faster to make the rows dense before
   /// they are encoded.

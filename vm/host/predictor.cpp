@@ -424,7 +424,7 @@ class HostPredictor final : public CallPredictor {
       pass.accumulators[0] = take(std::size_t{pass.row_count} * loaded_.meta.num_outputs * sizeof(float));
     for (std::size_t i = 1; i < loaded_.accumulators.size(); ++i)
       pass.accumulators[i] =
-          take(loaded_.accumulator_bytes(i, pass.output, pass.row_count, plan_.trees_at_once(pass)));
+          take(loaded_.accumulator_bytes(i, pass.output, pass.row_count, plan_.trees_kept(pass)));
     pass.leaf_values = reinterpret_cast<double*>(take(plan_.leaf_value_bytes(pass.row_count)));
     if (pass.options->early_stop) {
       std::byte* const memory = take(plan_.undecided_bytes(pass, pass.row_count));
@@ -474,7 +474,9 @@ class HostPredictor final : public CallPredictor {
     const Range all = pass.trees;
     const std::uint32_t step = plan_.trees_at_once(pass);
     for (std::uint32_t c = 0; c < iterations(all.size(), step); ++c) {
-      pass.trees = pass.kept = chunk(all, step, c);
+      pass.trees = chunk(all, step, c);
+      const std::uint32_t first = pass.trees.begin - (c == 0 ? 0 : std::uint32_t{kTreeRows});
+      pass.kept = {first, first + plan_.trees_kept(pass), 0};
       interpret_with(pass, codes);
       pass.encode_to = nullptr;
     }

@@ -101,15 +101,16 @@ void UndecidedSums::keep(const Range& rows, const double* sums, std::size_t outp
     keep_row(rule, sums, outputs, least, kept, decided[row]);
 }
 
-std::size_t UndecidedRows::bytes(std::size_t rows, std::size_t outputs, std::size_t columns,
-                                 std::size_t values) {
+[[gnu::cold]] std::size_t UndecidedRows::bytes(std::size_t rows, std::size_t outputs, std::size_t columns,
+                                               std::size_t values) {
   std::size_t all = 0;
   for (const std::size_t part : part_bytes(rows, outputs, columns, values)) all += whole_lines(part);
   return all;
 }
 
-UndecidedRows::UndecidedRows(const Pass& pass, const Target& target, EarlyStopRule rule, std::size_t outputs,
-                             std::size_t columns, std::size_t values, std::byte* memory)
+[[gnu::cold]] UndecidedRows::UndecidedRows(const Pass& pass, const Target& target, EarlyStopRule rule,
+                                           std::size_t outputs, std::size_t columns, std::size_t values,
+                                           std::byte* memory)
     : target_(target), outputs_(outputs), columns_(columns), values_(values), rows_(pass.row_count) {
   std::byte* parts[kParts];
   const auto sizes = part_bytes(rows_, outputs, columns, values);
@@ -137,7 +138,11 @@ void UndecidedRows::pack(Pass& pass, std::uint32_t left) {
   for (std::uint32_t row = 0; row < rows_; ++row) {
     const double* const sums = sums_.scores + row * outputs_;
     double *const to = all_ + numbers_[row] * outputs_, *const packed = sums_.scores + k * outputs_;
-    for (std::size_t i = 0; i < outputs_; ++i) packed[i] = to[i] = sums[i];
+    std::size_t i = 0;
+    for (; i + 2 <= outputs_; i += 2)
+      *reinterpret_cast<Scores*>(to + i) = *reinterpret_cast<Scores*>(packed + i) =
+          *reinterpret_cast<const Scores*>(sums + i);
+    if (i < outputs_) packed[i] = to[i] = sums[i];
     numbers_[k] = numbers_[row];
     kept_[k] = row;
     k += sums_.decided[row] == 0 ? 1 : 0;
@@ -163,7 +168,7 @@ bool UndecidedRows::next(Pass& pass, bool packs) {
   return left != 0;
 }
 
-UndecidedSums& UndecidedRows::finish() {
+[[gnu::cold]] UndecidedSums& UndecidedRows::finish() {
   for (std::uint32_t row = 0; row < rows_; ++row)
     for (std::size_t i = 0; i < outputs_; ++i)
       all_[numbers_[row] * outputs_ + i] = sums_.scores[row * outputs_ + i];

@@ -1,5 +1,5 @@
 // Scores of stages against the raw scores of calls for the same rounds, in programs that write stages while they walk,
-// and in those that add leaves which they keep.
+// and in those that add leaves which they keep. Outputs of many trees against the raw scores of their rounds.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -125,6 +125,60 @@ TEST(Stages, OfFloat64Scores) {
   check_schedules(1, ScalarType::Float64, true);
   check_schedules(5, ScalarType::Float64, false);
 }
+
+/// Checks the outputs of trees against raw scores of calls for the rounds of one tree each. There are so many trees
+/// that leaves are kept for some of them at a time.
+void check_tree_outputs(ScalarType type, std::size_t alignment) {
+  constexpr std::uint32_t kTrees = 1100;
+  Model model = small_forest({.trees = kTrees, .features = 5, .outputs = 1, .depth = 3});
+  model.transform = Transform::Identity;
+  model.class_rule = ClassRule::None;
+  model.class_labels.clear();
+  model.score_type = type;
+  model.base[0] = 0;
+  model.round_begins.clear();
+  for (std::uint32_t t = 0; t <= kTrees; ++t) model.round_begins.push_back(t);
+  const std::vector<float> values = small_rows(kRows, model.num_features);
+  const auto reference = host_backend(keeping(model, ""));
+  ASSERT_TRUE(reference.ok()) << reference.error().text();
+  std::vector<float> expected(kRows * kTrees);
+  for (std::uint32_t t = 0; t < kTrees; ++t) {
+    const std::vector<double> raw = scores_of<float>(**reference, {values.data(), kRows, model.num_features},
+                                                     OutputKind::Raw, {.rounds = Rounds{t, t + 1}});
+    for (std::size_t row = 0; row < kRows; ++row) expected[row * kTrees + t] = static_cast<float>(raw[row]);
+  }
+  for (const char* const schedule : {"encode(u8)", "encode(u8); parallel(batch)", "layout(tree, sparse)",
+                                     "tile(batch, b0, b1, 40); reorder(b0, tree, b1); parallel(b0)"})
+    for (const std::string& target : support::targets_here()) {
+      const auto predictor = host_backend(keeping(model, schedule), {.threads = 2, .target = target});
+      ASSERT_TRUE(predictor.ok()) << predictor.error().text();
+      for (const std::size_t count : {1UL, 15UL, 16UL, 23UL, 69UL, kRows})
+        for (const Rounds rounds :
+             {Rounds{0, kTrees}, Rounds{3, 3 + 512 + 1}, Rounds{7, 20}, Rounds{5, 1099}}) {
+          const auto context = (*predictor)->make_context();
+          const std::size_t width = rounds.end - rounds.begin;
+          std::vector<float> out(count * width + alignment, 7.0F);
+          const auto done = (*predictor)
+                                ->predict_with(*context, RowBlock{values.data(), count, model.num_features},
+                                               OutputKind::Trees, ResultType::Float32, {.rounds = rounds},
+                                               out.data() + alignment);
+          ASSERT_TRUE(done.ok()) << done.error().text();
+          for (std::size_t row = 0; row < count; ++row) {
+            const float* const mine = out.data() + alignment + row * width;
+            const float* const wanted = expected.data() + row * kTrees + rounds.begin;
+            ASSERT_TRUE(std::equal(mine, mine + width, wanted))
+                << schedule << ", " << target << ", row " << row << " of " << count << ", from tree "
+                << rounds.begin;
+          }
+        }
+    }
+}
+
+TEST(TreeOutputs, OfManyTrees) {
+  check_tree_outputs(ScalarType::Float32, 0);
+  check_tree_outputs(ScalarType::Float32, 3);
+}
+TEST(TreeOutputs, OfManyTreesWithFloat64Scores) { check_tree_outputs(ScalarType::Float64, 0); }
 
 /// Exact sums are rounded once, but those of a program that keeps leaves are the trainer's.
 TEST(Stages, HaveTheSameBitsUnderEveryContract) {

@@ -180,37 +180,39 @@ struct Avx512Bytes {
   };
 
   /// Adds leaves[at[i]], which is one of `count` leaves, to sums[i] for each of `rows` rows, a multiple of
-  /// half a vector's lanes.
-  FVM_INLINE static void add_leaves(float* sums, const float* leaves, std::uint32_t count,
+  /// half a vector's lanes, or stores it there if kAdds is false.
+  template <bool kAdds>
+  FVM_INLINE static void put_leaves(float* sums, const float* leaves, std::uint32_t count,
                                     const std::uint8_t* at, std::size_t rows) {
     if (count <= 16)
-      add_by(sums, at, rows, FewLeaves<1>(leaves, count));
+      put_by<kAdds>(sums, at, rows, FewLeaves<1>(leaves, count));
     else if (count <= 32)
-      add_by(sums, at, rows, FewLeaves<2>(leaves, count));
+      put_by<kAdds>(sums, at, rows, FewLeaves<2>(leaves, count));
     else if (count <= 64)
-      add_by(sums, at, rows, FewLeaves<4>(leaves, count));
+      put_by<kAdds>(sums, at, rows, FewLeaves<4>(leaves, count));
     else if (count <= 128)
-      add_by(sums, at, rows, FewLeaves<8>(leaves, count));
+      put_by<kAdds>(sums, at, rows, FewLeaves<8>(leaves, count));
     else if (rows >= kLanes)
-      LeafPlanes<float, 4>(leaves, count).add(sums, at, rows);
+      LeafPlanes<float, 4>(leaves, count).template put<kAdds>(sums, at, rows);
     else
-      add_by(sums, at, rows, ManyLeaves{leaves});
+      put_by<kAdds>(sums, at, rows, ManyLeaves{leaves});
   }
 
-  FVM_INLINE static void add_leaves(double* sums, const double* leaves, std::uint32_t count,
+  template <bool kAdds>
+  FVM_INLINE static void put_leaves(double* sums, const double* leaves, std::uint32_t count,
                                     const std::uint8_t* at, std::size_t rows) {
     if (count <= 16)
-      add_by(sums, at, rows, FewWideLeaves<2>(leaves, count));
+      put_by<kAdds>(sums, at, rows, FewWideLeaves<2>(leaves, count));
     else if (count <= 32)
-      add_by(sums, at, rows, FewWideLeaves<4>(leaves, count));
+      put_by<kAdds>(sums, at, rows, FewWideLeaves<4>(leaves, count));
     else if (count <= 64)
-      LeafPlanes<double, 1>(leaves, count).add(sums, at, rows);
+      LeafPlanes<double, 1>(leaves, count).template put<kAdds>(sums, at, rows);
     else if (count <= 128)
-      LeafPlanes<double, 2>(leaves, count).add(sums, at, rows);
+      LeafPlanes<double, 2>(leaves, count).template put<kAdds>(sums, at, rows);
     else if (rows > kLanes)
-      LeafPlanes<double, 4>(leaves, count).add(sums, at, rows);
+      LeafPlanes<double, 4>(leaves, count).template put<kAdds>(sums, at, rows);
     else
-      add_by(sums, at, rows, ManyWideLeaves{leaves});
+      put_by<kAdds>(sums, at, rows, ManyWideLeaves{leaves});
   }
 
  private:
@@ -293,8 +295,9 @@ struct Avx512Bytes {
       for (unsigned t = 0; t < Tables; ++t) turn<4>(planes_[t]);
     }
 
-    /// Adds leaves[at[i]] to sums[i] for each of `rows` rows, a multiple of half a vector's lanes.
-    FVM_INLINE void add(Score* sums, const std::uint8_t* at, std::size_t rows) const {
+    /// Does put_leaves() for `rows` rows, a multiple of half a vector's lanes.
+    template <bool kAdds>
+    FVM_INLINE void put(Score* sums, const std::uint8_t* at, std::size_t rows) const {
       const __m512i rows_in_planes = load(kOrders.numbers), indices = load(kOrders.indices);
       for (std::size_t row = 0; row < rows; row += kLanes) {
         const auto have = static_cast<unsigned>(std::min<std::size_t>(rows - row, kLanes));
@@ -306,7 +309,8 @@ struct Avx512Bytes {
         __m512i found[kPlanes];
         for (unsigned p = 0; p < kPlanes; ++p) found[p] = look_up(p, index);
         turn<std::bit_width(kPlanes) - 1>(found);
-        for (unsigned i = 0; i * kInVector < have; ++i) add_vector(sums + row + i * kInVector, found[i]);
+        for (unsigned i = 0; i * kInVector < have; ++i)
+          put_vector<kAdds>(sums + row + i * kInVector, found[i]);
       }
     }
 
@@ -351,30 +355,41 @@ struct Avx512Bytes {
       return low;
     }
 
-    FVM_INLINE static void add_vector(float* sums, __m512i leaves) {
-      _mm512_storeu_ps(sums, _mm512_add_ps(_mm512_loadu_ps(sums), _mm512_castsi512_ps(leaves)));
+    template <bool kAdds>
+    FVM_INLINE static void put_vector(float* sums, __m512i leaves) {
+      put_numbers<kAdds>(sums, _mm512_castsi512_ps(leaves));
     }
-    FVM_INLINE static void add_vector(double* sums, __m512i leaves) {
-      _mm512_storeu_pd(sums, _mm512_add_pd(_mm512_loadu_pd(sums), _mm512_castsi512_pd(leaves)));
+    template <bool kAdds>
+    FVM_INLINE static void put_vector(double* sums, __m512i leaves) {
+      put_numbers<kAdds>(sums, _mm512_castsi512_pd(leaves));
     }
 
     __m512i planes_[Tables][kPlanes];
   };
 
-  template <class Leaves>
-  FVM_INLINE static void add_by(double* sums, const std::uint8_t* at, std::size_t rows,
+  template <bool kAdds>
+  FVM_INLINE static void put_numbers(float* sums, __m512 leaves) {
+    _mm512_storeu_ps(sums, kAdds ? _mm512_add_ps(_mm512_loadu_ps(sums), leaves) : leaves);
+  }
+  template <bool kAdds>
+  FVM_INLINE static void put_numbers(double* sums, __m512d leaves) {
+    _mm512_storeu_pd(sums, kAdds ? _mm512_add_pd(_mm512_loadu_pd(sums), leaves) : leaves);
+  }
+
+  template <bool kAdds, class Leaves>
+  FVM_INLINE static void put_by(double* sums, const std::uint8_t* at, std::size_t rows,
                                 const Leaves& leaves) {
     for (std::size_t i = 0; i < rows; i += 8) {
       const __m128i index = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(at + i));
-      _mm512_storeu_pd(sums + i, _mm512_add_pd(_mm512_loadu_pd(sums + i), leaves[index]));
+      put_numbers<kAdds>(sums + i, leaves[index]);
     }
   }
 
-  template <class Leaves>
-  FVM_INLINE static void add_by(float* sums, const std::uint8_t* at, std::size_t rows, const Leaves& leaves) {
+  template <bool kAdds, class Leaves>
+  FVM_INLINE static void put_by(float* sums, const std::uint8_t* at, std::size_t rows, const Leaves& leaves) {
     for (std::size_t i = 0; i < rows; i += 16) {
       const __m512i index = _mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(at + i)));
-      _mm512_storeu_ps(sums + i, _mm512_add_ps(_mm512_loadu_ps(sums + i), leaves[index]));
+      put_numbers<kAdds>(sums + i, leaves[index]);
     }
   }
 };

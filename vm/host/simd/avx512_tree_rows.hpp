@@ -19,8 +19,9 @@ struct Avx512TreeRows {
     static constexpr std::int32_t kNumbers[32] = {0,  1,  2,  3,  4,  5,  6,  7,  8,  9,  10,
                                                   11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21,
                                                   22, 23, 24, 25, 26, 27, 28, 29, 30, 31};
-    __m512 vectors[2][kTreeRows];  // of the rows' outputs for these trees and for those before, in turns
-    const auto shift_of = [&](std::size_t row) { return before_line(task.to + row * task.width); };
+    __m512 vectors[2][kTreeRows];   // of the rows' outputs for these trees and for those before, in turns
+    std::size_t shifts[kTreeRows];  // numbers of each row before its first line
+    for (std::size_t i = 0; i < kTreeRows; ++i) shifts[i] = before_line(task.to + i * task.width);
     // Loops over rows are not unrolled: that would take 10 kB, and save no time.
     std::size_t tree = 0;
     for (; task.trees - tree >= kTreeRows; tree += kTreeRows) {
@@ -30,9 +31,9 @@ struct Avx512TreeRows {
       float* row = task.to;
 #pragma GCC unroll 1
       for (std::size_t i = 0; i < kTreeRows; ++i, row += task.width) {
-        const std::size_t shift = shift_of(i);
+        const std::size_t shift = shifts[i];
         if (tree == 0) {
-          _mm512_mask_storeu_ps(row, static_cast<__mmask16>((1U << shift) - 1), these[i]);
+          if (task.begins) _mm512_mask_storeu_ps(row, static_cast<__mmask16>((1U << shift) - 1), these[i]);
           continue;
         }
         float* const to = row + (tree - kTreeRows) + shift;
@@ -43,12 +44,13 @@ struct Avx512TreeRows {
           _mm512_store_ps(to, line);
       }
     }
+    if (!task.ends) return;
     // The last line of a row is not whole, unless its first was.
     const __m512* const last = vectors[(tree / kTreeRows + 1) % 2];
     float* row = task.to + (tree - kTreeRows);
 #pragma GCC unroll 1
     for (std::size_t i = 0; i < kTreeRows; ++i, row += task.width)
-      _mm512_mask_storeu_ps(row, static_cast<__mmask16>(0xffffU << shift_of(i)), last[i]);
+      _mm512_mask_storeu_ps(row, static_cast<__mmask16>(0xffffU << shifts[i]), last[i]);
     if (tree == task.trees) return;
     // The last 16 trees contain some of those before, which are written twice.
     transpose(task.leaves + (task.trees - kTreeRows) * task.stride, task.stride, vectors[0]);

@@ -83,11 +83,11 @@ struct PortableBytes {
     }
   };
 
-  /// Adds leaves[at[i]] to sums[i] for each of `rows` rows, a multiple of kLanes.
-  template <class Score>
-  FVM_INLINE static void add_leaves(Score* sums, const Score* leaves, std::uint32_t, const std::uint8_t* at,
+  /// Adds leaves[at[i]] to sums[i] for each of `rows` rows, a multiple of kLanes, or stores it there if kAdds is false.
+  template <bool kAdds, class Score>
+  FVM_INLINE static void put_leaves(Score* sums, const Score* leaves, std::uint32_t, const std::uint8_t* at,
                                     std::size_t rows) {
-    for (std::size_t i = 0; i < rows; ++i) sums[i] += leaves[at[i]];
+    for (std::size_t i = 0; i < rows; ++i) sums[i] = kAdds ? sums[i] + leaves[at[i]] : leaves[at[i]];
   }
 
  private:

@@ -24,7 +24,7 @@ namespace forestvm::host {
     void pack(const PackTask& task);                  \
     void explain(const ExplainTask& task);            \
     void attribute(const AttributeTask& task);        \
-    bool store_trees(const TreeRowsTask& task);       \
+    void store_trees(const TreeRowsTask& task);       \
     void add_levels(HostPaths& paths);                \
     LeafComparers leaf_comparers();                   \
     bool picks_doubles();                             \

@@ -11,7 +11,7 @@
 
 namespace forestvm::host {
 
-/// Stores the leaves `at` of a tree for `slots` rows from `row` on, by adding them to -0.0.
+/// Stores the leaves `at` of a tree for `slots` rows from `row` on.
 template <class Target, class Score>
 FVM_ONE_COPY void store_vectors(const WalkTask& task, const TreeDesc& desc, std::uint32_t row,
                                 std::uint32_t slots, const Score* leaves, const std::uint8_t* at) {
@@ -19,9 +19,15 @@ FVM_ONE_COPY void store_vectors(const WalkTask& task, const TreeDesc& desc, std:
   for (std::uint32_t r = 0; r < slots; r += kCodeRows) {
     const std::uint32_t count = std::min<std::uint32_t>(slots - r, kCodeRows);
     Score* const to = reinterpret_cast<Score*>(task.out) + offsets.at(row + r, desc.number);
-    std::fill_n(to, count, Score{-0.0});
-    Target::Codes::add_leaves(to, leaves, desc.leaf_count, at + r, count);
+    Target::Codes::template put_leaves<false>(to, leaves, desc.leaf_count, at + r, count);
   }
+}
+
+/// Writes the numbers of a tree's leaves `at` for `rows` rows, which are `width` numbers apart.
+template <class Target>
+FVM_ONE_COPY void store_numbers(const std::uint32_t* numbers, const std::uint8_t* at, std::uint32_t rows,
+                                std::uint32_t* to, std::size_t width) {
+  for (std::uint32_t r = 0; r < rows; ++r, to += width) *to = numbers[at[r]];
 }
 
 /// Copies sums as transpose() does.
@@ -150,7 +156,7 @@ class TablesWalk : TablesDescent<Target, std::is_same_v<View, TreeTablesView>> {
       walk_below(tree, at, numbers);
       NodesBelow<Target>::add_leaves(of_output, leaves, numbers, slots_);
     } else {
-      Simd::add_leaves(of_output, leaves + desc.first_leaf, desc.leaf_count, at, slots_);
+      Simd::template put_leaves<true>(of_output, leaves + desc.first_leaf, desc.leaf_count, at, slots_);
     }
   }
   [[gnu::noinline]] void add_doubles(double* sums, std::uint32_t tree, const std::uint8_t* at) const {
@@ -179,6 +185,10 @@ class TablesWalk : TablesDescent<Target, std::is_same_v<View, TreeTablesView>> {
       return deliver(tree, [&](std::uint32_t row) { return numbers[row]; });
     } else {
       const TreeDesc& desc = record(tree);
+      if (task_.delivery == Delivery::LeafNumber)
+        return store_numbers<Target>(
+            task_.numbers + desc.first_leaf, at, rows_,
+            reinterpret_cast<std::uint32_t*>(task_.out) + row_ * task_.width + desc.number, task_.width);
       if (!stores_vectors(task_, slots_))
         return deliver(tree, [&](std::uint32_t row) { return desc.first_leaf + at[row]; });
       if (task_.delivery == Delivery::PerTree)
@@ -190,7 +200,7 @@ class TablesWalk : TablesDescent<Target, std::is_same_v<View, TreeTablesView>> {
   /// Delivers a tree's leaves. leaf(row) returns the number of a row's leaf, counted from the group's first.
   template <class Leaf>
   FVM_INLINE void deliver(std::uint32_t tree, const Leaf& leaf) {
-    if (task_.delivery == Delivery::LeafNumber) {
+    if (kTops && task_.delivery == Delivery::LeafNumber) {
       std::uint32_t* out =
           reinterpret_cast<std::uint32_t*>(task_.out) + row_ * task_.width + record(tree).number;
       for (std::uint32_t r = 0; r < rows_; ++r, out += task_.width) *out = task_.numbers[leaf(r)];
