@@ -117,7 +117,7 @@ class PhaseMeasurer {
   const std::bitset<kAccumulators>& reduced_in_shared() const { return shared_; }
   LinkedPhase& phase() { return phase_; }
 
-  /// Returns the bytes that an accumulator takes for a row, in all of its copies; 0 if it lies in the memory of another.
+  /// Returns the bytes of a row in all copies of an accumulator; 0 if it lies in the memory of another.
   std::size_t row_bytes(std::uint32_t accumulator) const {
     const AccumulatorMemory& memory = map_.accumulators[accumulator];
     const AccumulatorKind kind = program_.accumulators()[accumulator].kind;
