@@ -1,7 +1,8 @@
 // Estimates kernel times of an H200 for calls of a schedule and of nvForest: estimates [--timed] MODEL CONTRACT
 // SCHEDULE ROWS... SCHEDULE is a name or a text. --timed: for the kernels that the H200 timed, not for today's. Prints
 // a line of columns, between tabs, for each number of rows: rows, microseconds, what binds (latencies, loads, memory),
-// nvForest's microseconds, what binds it, its rows of a block, its instructions over the schedule's.
+// nvForest's microseconds, what binds it, its rows of a block, its instructions over the schedule's, what a block waits
+// for most or loads most, if that binds (code, copies, walks, sums).
 //
 // Both are estimated with gpu_costs.hpp. nvForest's kernel is taken as counted in its machine code: 23 instructions of
 // a warp's visit of a node and 80 of a tree, 64 warps on a multiprocessor in blocks of 256 threads, which share the
@@ -35,8 +36,23 @@ using kernels::DeviceModel;
 struct Estimate {
   double seconds;
   const char* bound;
-  double issued;  ///< instructions of all warps
+  double issued;           ///< instructions of all warps
+  const char* part = "-";  ///< what takes most of the latencies, or of the loads, if they bind
 };
+
+const char* name_of(kernels::BlockPart part) {
+  using enum kernels::BlockPart;
+  return part == Code ? "code" : part == Copies ? "copies" : part == Walks ? "walks" : "sums";
+}
+
+/// Returns the part of a block that takes most of what binds: latencies or loads.
+const char* most_of(const kernels::PhaseAccount& phase, double kernels::BlockClocks::*clocks) {
+  const auto& parts = phase.parts;
+  const auto* const most =
+      std::max_element(parts.begin(), parts.end(),
+                       [&](const auto& one, const auto& other) { return one.*clocks < other.*clocks; });
+  return name_of(static_cast<kernels::BlockPart>(most - parts.begin()));
+}
 
 /// Fitted to nvForest's time for one row of higgs on the H200 (bench/results/h200.md).
 constexpr double kNvForestBlock = 5300;  ///< latency of a block without its walks
@@ -94,11 +110,11 @@ Estimate estimate(const Program& program, std::uint32_t rows, const DeviceModel&
     issued += phase.blocks.count * std::ceil(phase.threads / 32.0) * phase.warp_instructions;
   }
   const auto [waves, passing] = gpu_costs::parts(slowest->blocks, device.sms);
-  const bool memory = slowest->seconds > slowest->clocks / (device.clock_mhz * 1e6);
-  const char* const bound = memory                                      ? "memory"
-                            : waves * slowest->blocks.latency > passing ? "latencies"
-                                                                        : "loads";
-  return {call->seconds, bound, issued * rows / call->pass_rows};
+  issued *= static_cast<double>(rows) / call->pass_rows;
+  if (slowest->seconds > slowest->clocks / (device.clock_mhz * 1e6)) return {call->seconds, "memory", issued};
+  if (waves * slowest->blocks.latency > passing)
+    return {call->seconds, "latencies", issued, most_of(*slowest, &kernels::BlockClocks::latency)};
+  return {call->seconds, "loads", issued, most_of(*slowest, &kernels::BlockClocks::passing)};
 }
 
 Schedule schedule_of(const Model& model, const std::string& name, Contract contract) {
@@ -125,8 +141,8 @@ void run(int argc, char** argv, const gpu_costs::Kernels& kernels) {
     double block_rows = 0;
     const Estimate ours = estimate(compiled->program, rows, device, kernels);
     const Estimate theirs = nvforest(*model, rows, device, block_rows);
-    std::printf("%u\t%.6g\t%s\t%.6g\t%s\t%.0f\t%.4g\n", rows, ours.seconds * 1e6, ours.bound,
-                theirs.seconds * 1e6, theirs.bound, block_rows, theirs.issued / ours.issued);
+    std::printf("%u\t%.6g\t%s\t%.6g\t%s\t%.0f\t%.4g\t%s\n", rows, ours.seconds * 1e6, ours.bound,
+                theirs.seconds * 1e6, theirs.bound, block_rows, theirs.issued / ours.issued, ours.part);
   }
 }
 

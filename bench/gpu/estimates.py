@@ -3,9 +3,11 @@
 `gpu`, and what binds `gpu`, for each model of the folder ZOO and each number of rows.
 
 Needs no GPU: bench_gpu_estimates, which makes the estimates, says how. w: the cell is bound by waiting for latencies,
-l: by loads, m: by memory. --instructions: prints ratios of issued instructions instead of times. --measured FILE:
-compares estimates for the kernels that were timed with a table of times of CANDIDATES and nvForest instead
-(bench/results/h200.md). Its column "gpu" is left out, because the schedule was another one then.
+l: by loads, m: by memory. A second letter says what takes most of these latencies or loads: c: running the code of a
+block besides its walks, r: copies of rows, n: visits of nodes, s: sums, or leaves that are kept and added in order.
+After the table, cells below 1 are counted by these bounds. --instructions: prints ratios of issued instructions instead
+of times. --measured FILE: compares estimates for the kernels that were timed with a table of times of CANDIDATES and
+nvForest instead (bench/results/h200.md). Its column "gpu" is left out, because the schedule was another one then.
 """
 
 import argparse
@@ -13,6 +15,7 @@ import math
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 from cases import source_of
@@ -20,18 +23,22 @@ from schedules import CANDIDATES
 
 ROWS = [1, 16, 64, 512, 4096, 16384, 65536, 1 << 20]
 SHORT = {"latencies": "w", "loads": "l", "memory": "m"}
+PARTS = {"code": "c", "copies": "r", "walks": "n", "sums": "s", "-": ""}
 
 
 def estimates(build, model, contract, schedule, rows, timed=False):
     """Returns (us, what binds, nvForest's us, nvForest's instructions over the schedule's) for each number of rows; None
-    where the schedule is refused."""
+    where the schedule is refused. What binds is given in the letters of a table's cell."""
     command = [f"{build}/bench/gpu/bench_gpu_estimates", *["--timed"] * timed, model, contract, schedule]
     command += map(str, rows)
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         return None
     lines = [line.split("\t") for line in done.stdout.splitlines()]
-    return [(float(ours), bound, float(theirs), float(issued)) for _, ours, bound, theirs, _, _, issued in lines]
+    return [
+        (float(ours), SHORT[bound] + PARTS[part], float(theirs), float(issued))
+        for _, ours, bound, theirs, _, _, issued, part in lines
+    ]
 
 
 def mean(ratios):
@@ -41,7 +48,7 @@ def mean(ratios):
 def print_zoo(build, zoo, contract, instructions):
     print(f"| model | {' | '.join(f'{rows:,}' for rows in ROWS)} |")
     print("|---" * (len(ROWS) + 1) + "|")
-    ratios, below = [], 0
+    ratios, below = [], Counter()
     for folder in sorted(Path(zoo).iterdir()):
         source = source_of(folder)
         cells = source and estimates(build, source, contract, "gpu", ROWS)
@@ -49,14 +56,18 @@ def print_zoo(build, zoo, contract, instructions):
             continue
         of_model = [issued if instructions else theirs / ours for ours, _, theirs, issued in cells]
         ratios.append(of_model)
-        below += sum(ratio < 1 for ratio in of_model)
-        bounds = ("" if instructions else SHORT[cell[1]] for cell in cells)
+        bounds = ["" if instructions else bound for _, bound, _, _ in cells]
+        below.update(bound for ratio, bound in zip(of_model, bounds) if ratio < 1)
         texts = (f"{ratio:.2f} {bound}".strip() for ratio, bound in zip(of_model, bounds))
         print(f"| {folder.name} | {' | '.join(texts)} |", flush=True)
+    if not ratios:
+        sys.exit(f"estimates.py: {zoo}: no folder in it has a model")
     columns = zip(*ratios)
     print(f"| geometric mean | {' | '.join(f'{mean(column):.2f}' for column in columns)} |")
     every = [ratio for of_model in ratios for ratio in of_model]
-    print(f"\n{contract}: {mean(every):.2f} in the geometric mean, below 1 in {below} of {len(every)} cells")
+    print(f"\n{contract}: {mean(every):.2f} in the geometric mean, below 1 in {below.total()} of {len(every)} cells")
+    if below and not instructions:
+        print("cells below 1: " + ", ".join(f"{count} {bound}" for bound, count in below.most_common()))
 
 
 def measured(file):

@@ -43,6 +43,20 @@ struct RowBytes {
   double sums = 0;     ///< sums that are read and written in global memory
 };
 
+/// What a block spends its clocks on.
+enum class BlockPart : std::uint8_t {
+  Code,    ///< fetching and running code besides walks
+  Copies,  ///< copies of rows and trees to shared memory, and codes of rows
+  Walks,   ///< visits of nodes
+  Sums,    ///< sums of threads and blocks, and leaves that are kept and added in order
+};
+inline constexpr std::size_t kBlockParts = 4;
+
+/// A part of gpu_costs::Blocks' latency, and of its passing.
+struct BlockClocks {
+  double latency = 0, passing = 0;
+};
+
 struct PhaseAccount {
   std::vector<Layout> layouts;  ///< layouts of the trees that are walked
   std::array<std::uint32_t, kDimensions> extent{};
@@ -58,8 +72,9 @@ struct PhaseAccount {
   RowBytes bytes;
   RowRates rates{};  ///< rates of the phase; the bus, which only calls use, is infinite
   gpu_costs::Blocks blocks{};
-  double clocks = 0;   ///< clocks that the launch takes by the costs of `blocks`
-  double seconds = 0;  ///< the larger of that time and the memory's
+  std::array<BlockClocks, kBlockParts> parts{};  ///< for each BlockPart, its clocks in `blocks`
+  double clocks = 0;                             ///< clocks that the launch takes by the costs of `blocks`
+  double seconds = 0;                            ///< the larger of that time and the memory's
 };
 
 struct CallAccount {

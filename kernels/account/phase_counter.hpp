@@ -77,7 +77,7 @@ class PhaseCounter {
     const gpu_costs::Sums sums = sums_of_code();
     const bool known = phase_.known.code != KnownCode::None;
     const gpu_costs::CodeCosts& code = gpu_costs::code_costs(kernels_, sums, known, phase_.joins);
-    account_.blocks.latency = gpu_costs::block_latency(code, warps());
+    wait(BlockPart::Code, repeats, gpu_costs::block_latency(code, warps()));
     account_.blocks.code = warps() * gpu_costs::warp_passing(code);
     if (known) part_ = kKnownParts[static_cast<std::size_t>(sums)];
     sharing_ = phase_.threads();
@@ -217,7 +217,7 @@ class PhaseCounter {
     const LinkedInst& end = phase_.code[loop.operands.partner];
     if (end.op == Op::End && linked<Op::End, Joined>(end) != 0) {
       issue(repeats, kJoin);
-      account_.blocks.latency += repeats.serial * gpu_costs::kJoinLatency;
+      wait(BlockPart::Sums, repeats, gpu_costs::kJoinLatency);
       joined_ = phase_.extent[*loop.dimension];
     }
     return loop.operands.partner;
@@ -264,6 +264,18 @@ class PhaseCounter {
   /// one of them goes on.
   void issue(const Repeats& repeats, double instructions) {
     account_.warp_instructions += repeats.serial * part_ * instructions / joined_;
+  }
+
+  /// Adds clocks for which a block waits.
+  void wait(BlockPart part, const Repeats& repeats, double clocks) {
+    account_.parts[static_cast<std::size_t>(part)].latency += repeats.serial * clocks;
+    account_.blocks.latency += repeats.serial * clocks;
+  }
+
+  /// Adds clocks in which the loads of a block pass.
+  void pass(BlockPart part, const Repeats& repeats, double clocks) {
+    account_.parts[static_cast<std::size_t>(part)].passing += repeats.serial * clocks;
+    account_.blocks.passing += repeats.serial * clocks;
   }
 
   /// Returns what issue() takes for instructions of which known code issues as many as interpreted code.
@@ -318,8 +330,8 @@ class PhaseCounter {
     const bool whole = staged_as_ == StagedAs::Values && staged_stride_ == 1;
     const gpu_costs::Copying copying =
         gpu_costs::copying(kernels_, rows.block_rows * width * sizeof(float), phase_.threads(), whole);
-    account_.blocks.latency += repeats.serial * copying.latency;
-    account_.blocks.passing += repeats.serial * copying.passing;
+    wait(BlockPart::Copies, repeats, copying.latency);
+    pass(BlockPart::Copies, repeats, copying.passing);
     account_.bytes.rows += repeats.blocks * chunks_[linked<Op::CacheRows, Rows>(inst)].block_rows * bytes;
   }
 
@@ -334,8 +346,8 @@ class PhaseCounter {
     account_.bytes.nodes += repeats.blocks * bytes;
     issue(repeats, kStage + std::ceil(bytes / 16 / phase_.threads()) * kStageNodes);
     const double copying = bytes / gpu_costs::kL2Bytes;
-    account_.blocks.latency += repeats.serial * (gpu_costs::kStageLatency + copying);
-    account_.blocks.passing += repeats.serial * copying;
+    wait(BlockPart::Copies, repeats, gpu_costs::kStageLatency + copying);
+    pass(BlockPart::Copies, repeats, copying);
     staged_groups_.resize(program_.groups().size());
     staged_groups_[number] = true;
   }
@@ -375,6 +387,7 @@ class PhaseCounter {
   void issue_walks(const WalkerDesc& walker, const GroupDesc& group, const Tiles& tiles, double of_visit,
                    const Repeats& repeats, const Leaves& leaves);
   void keep_leaves(std::uint32_t accumulator, const Range& trees, const Chunk& rows, const Repeats& repeats);
+  void sum_trees(const LinkedInst& inst, const Repeats& repeats);
   double node_wavefronts(const WalkCost& cost) const;
   double value_wavefronts() const;
 
@@ -414,13 +427,12 @@ class PhaseCounter {
       latency += gpu_costs::rank_latency(feature.threshold_count);
       passing += gpu_costs::rank_passing(feature.threshold_count);
     }
-    account_.blocks.latency += repeats.serial * std::ceil(rows_of_warp(own)) * latency;
+    wait(BlockPart::Copies, repeats, std::ceil(rows_of_warp(own)) * latency);
     // A thread loads the values of its rows by four bytes, one after the other.
     const double bytes = own.block_rows * row_bytes();
-    account_.blocks.passing +=
-        repeats.serial *
-        (std::ceil(own.block_rows / kBanks) * passing +
-         gpu_costs::copying(gpu_costs::kTimedKernels, bytes, phase_.threads(), false).passing);
+    pass(BlockPart::Copies, repeats,
+         std::ceil(own.block_rows / kBanks) * passing +
+             gpu_costs::copying(gpu_costs::kTimedKernels, bytes, phase_.threads(), false).passing);
     account_.bytes.rows +=
         rows * (row_bytes() + (linked<Op::Encode, Stride>(inst) != 0 ? 0 : code_row_bytes()));
   }
@@ -493,34 +505,11 @@ class PhaseCounter {
                               ? of_block / warps() * (kReduceSum + (float32 ? 0 : kReduceOther))
                               : std::ceil(of_block / phase_.threads()) * (kReduceSum + copies * kReduceCopy);
     issue(repeats, kReduce + of_sum);
-    account_.blocks.latency +=
-        repeats.serial * gpu_costs::reduce_latency(of_block, copies, phase_.threads(), any_order,
-                                                   in_shared_memory(reduction.from));
+    wait(BlockPart::Sums, repeats,
+         gpu_costs::reduce_latency(of_block, copies, phase_.threads(), any_order,
+                                   in_shared_memory(reduction.from)));
     add_sums(reduction.from, sums * iterations(chunks_[reduction.reduced].range.size(), reduction.step));
     add_sums(reduction.to, often * sums);
-  }
-
-  void sum_trees(const LinkedInst& inst, const Repeats& repeats) {
-    const std::uint32_t from = linked<Op::SumTrees, AccIn>(inst);
-    const double leaves = elements(from, linked<Op::SumTrees, Rows>(inst), repeats);
-    const ProgramMeta& meta = program_.meta();
-    const bool vectors = !program_.leaf_vectors().empty();
-    const double trees = vectors ? meta.num_trees : iterations(meta.num_trees, meta.num_outputs);  // of a sum
-    const double own = rows_of_warp(chunks_[linked<Op::SumTrees, Rows>(inst)], meta.num_outputs);
-    issue(repeats, kSumTrees + own * (kSumOfTrees + trees * kAddLeaf));
-    account_.blocks.latency +=
-        repeats.serial * std::ceil(own) * trees * gpu_costs::leaf_latency(in_shared_memory(from), vectors);
-    add_sums(from, leaves);
-    const double added = vectors ? leaves * meta.num_outputs : leaves;
-    if (vectors) account_.bytes.nodes += added * size_of(meta.score_type);
-    if (const auto functions = program_.leaf_functions(); !functions.empty()) {
-      const auto terms = static_cast<double>(program_.leaf_terms().size());
-      const double function_bytes =
-          sizeof(LeafFunction) + terms / static_cast<double>(functions.size()) * sizeof(IndexedTerm);
-      account_.bytes.nodes += leaves * function_bytes;
-      account_.bytes.rows += leaves / std::max(1u, meta.num_trees) * leaf_value_bytes_;
-    }
-    add_sums(linked<Op::SumTrees, AccOut>(inst), 2 * added);
   }
 
   void set_rates(const ArchitectureInfo& sm) {

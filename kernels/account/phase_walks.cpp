@@ -1,5 +1,5 @@
-// Counts the walks of a phase: see phase_counter.hpp. walk_costs.def has the costs of a layout's visits, and
-// instruction_costs.def those of walks besides their visits.
+// Counts the walks of a phase, and the leaves that they keep: see phase_counter.hpp. walk_costs.def has the costs of a
+// layout's visits, and instruction_costs.def those of walks besides their visits.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -138,9 +138,9 @@ void PhaseCounter::time_walks(const GroupDesc& group, const Tiles& tiles, bool s
                                                     : Lanes::Values;
   const double depth = program_.meta().mean_depth * (is_level_order(group.layout) ? 1 : kSparse);
   const auto walks = static_cast<std::uint32_t>(tiles.walks);
-  account_.blocks.latency += repeats.serial * depth * level_latency(walks, tiles.together);
-  account_.blocks.passing += repeats.serial * walking_warps() * tiles.walks * depth *
-                             visit_passing(reads, row_width(program_.meta()));
+  wait(BlockPart::Walks, repeats, depth * level_latency(walks, tiles.together));
+  pass(BlockPart::Walks, repeats,
+       walking_warps() * tiles.walks * depth * visit_passing(reads, row_width(program_.meta())));
 }
 
 void PhaseCounter::issue_walks(const WalkerDesc& walker, const GroupDesc& group, const Tiles& tiles,
@@ -168,11 +168,42 @@ void PhaseCounter::issue_walks(const WalkerDesc& walker, const GroupDesc& group,
 void PhaseCounter::keep_leaves(std::uint32_t accumulator, const Range& trees, const Chunk& rows,
                                const Repeats& repeats) {
   const bool shared = in_shared_memory(accumulator);
-  const auto all = static_cast<unsigned>(program_.meta().num_trees);
-  const double conflicts = rows_across_lanes() == kBanks ? std::gcd(all, kBanks) : kFewConflicts;
+  const std::size_t leaf = element_size(program_.accumulators()[accumulator].kind);
+  const auto words =
+      static_cast<std::uint32_t>(kept_leaves(program_.meta().num_trees, leaf) * leaf / sizeof(float));
+  const double conflicts = rows_across_lanes() == kBanks ? std::gcd(words, kBanks) : kFewConflicts;
   const double rows_here = rows.of_thread ? rows.range.size() : rows_of_warp(rows);
-  account_.blocks.passing += repeats.serial * walking_warps() * trees.size() * rows_here *
-                             gpu_costs::leaf_passing(shared, conflicts);
+  pass(BlockPart::Sums, repeats,
+       walking_warps() * trees.size() * rows_here * gpu_costs::leaf_passing(shared, conflicts));
+}
+
+/// Adds what adding the leaves of rows in the order of trees costs.
+void PhaseCounter::sum_trees(const LinkedInst& inst, const Repeats& repeats) {
+  const std::uint32_t from = linked<Op::SumTrees, AccIn>(inst);
+  const double leaves = elements(from, linked<Op::SumTrees, Rows>(inst), repeats);
+  const ProgramMeta& meta = program_.meta();
+  const bool vectors = !program_.leaf_vectors().empty();
+  const double trees = vectors ? meta.num_trees : iterations(meta.num_trees, meta.num_outputs);  // of a sum
+  const double own = rows_of_warp(chunks_[linked<Op::SumTrees, Rows>(inst)], meta.num_outputs);
+  const bool shared = in_shared_memory(from), successive = meta.num_outputs == 1;
+  issue(repeats,
+        kSumTrees + own * (kSumOfTrees + trees * (successive && !vectors ? kAddNextLeaf : kAddLeaf)));
+  wait(BlockPart::Sums, repeats,
+       std::ceil(own) * gpu_costs::adding_latency({trees, shared, successive, vectors}));
+  const double of_block = chunks_[linked<Op::SumTrees, Rows>(inst)].range.size() * width_of(from);
+  const auto leaf_bytes = static_cast<double>(element_size(program_.accumulators()[from].kind));
+  pass(BlockPart::Sums, repeats, gpu_costs::adding_passing(shared, of_block * leaf_bytes) / joined_);
+  add_sums(from, leaves);
+  const double added = vectors ? leaves * meta.num_outputs : leaves;
+  if (vectors) account_.bytes.nodes += added * size_of(meta.score_type);
+  if (const auto functions = program_.leaf_functions(); !functions.empty()) {
+    const auto terms = static_cast<double>(program_.leaf_terms().size());
+    const double function_bytes =
+        sizeof(LeafFunction) + terms / static_cast<double>(functions.size()) * sizeof(IndexedTerm);
+    account_.bytes.nodes += leaves * function_bytes;
+    account_.bytes.rows += leaves / std::max(1u, meta.num_trees) * leaf_value_bytes_;
+  }
+  add_sums(linked<Op::SumTrees, AccOut>(inst), 2 * added);
 }
 
 /// Returns the wavefronts of a node load of a warp. A load of w words is done for 32 / w lanes at a time.

@@ -449,12 +449,12 @@ class DevicePredictor final : public CallPredictor {
       LaunchAccumulator& to = launch.accumulators[a];
       to.memory = linked.shared ? nullptr : state.accumulators[memory.storage].bytes();
       to.offset = linked.offset;
-      to.row_bytes = static_cast<std::uint32_t>(memory.width * element_size(descs[a].kind));
+      to.width = static_cast<std::uint32_t>(row_elements(memory, descs[a].kind));
+      to.row_bytes = static_cast<std::uint32_t>(to.width * element_size(descs[a].kind));
       to.copy_bytes = std::size_t{linked.shared ? linked.copy_rows : launch.pass.row_count} *
                       memory.copy_stride * to.row_bytes;
       to.parent = descs[a].parent;
       to.iterations = descs[a].iterations;
-      to.width = static_cast<std::uint32_t>(memory.width);
       to.kind = descs[a].kind;
       to.stored_elsewhere = memory.storage != a;
       to.starts_alike = to.kind == AccumulatorKind::F32 && launch.pass.base_stride == 0;

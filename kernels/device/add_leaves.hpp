@@ -17,6 +17,8 @@ namespace forestvm::kernels {
 
 /// Bytes of the leaves that are loaded together: each word takes a register.
 inline constexpr std::uint32_t kLoadedBytes = 32;
+/// Bytes of these where leaves are loaded while others are added.
+inline constexpr std::uint32_t kAheadBytes = 64;
 
 /// Trees that add to an output, in the model's order.
 struct TreesOfOutput {
@@ -69,6 +71,51 @@ FVM_DEVICE void add_in_order(std::uint32_t count, Score& sum, const LeafOf& leaf
   sum = added;
 }
 
+/// Leaves that are loaded at once.
+template <class Score, std::uint32_t count>
+struct alignas(count * sizeof(Score)) LoadedLeaves {
+  Score leaves[count];
+};
+
+/// Adds the leaves of `count` trees from the first one on, until fewer are left than kAheadBytes hold. As soon as
+/// leaves are added, later ones are loaded in their place: so the additions, which wait for each other, do not wait for
+/// loads of shared memory. Returns the number of leaves that it has added. `load(i)` returns the i-th Loaded leaves.
+template <class Loaded, class Score, class Load>
+FVM_DEVICE std::uint32_t add_ahead(std::uint32_t count, Score& sum, const Load& load) {
+  constexpr std::uint32_t kBytes = sizeof(Loaded) == sizeof(Score) ? kLoadedBytes : kAheadBytes;
+  constexpr std::uint32_t kLoads = kBytes / sizeof(Loaded), kTogether = kBytes / sizeof(Score);
+  const std::uint32_t whole = count / kTogether;
+  if (whole == 0) return 0;
+  Loaded loaded[kLoads];
+  for (std::uint32_t i = 0; i < kLoads; ++i) loaded[i] = load(i);
+  Score added = sum;
+  std::uint32_t at = 0;
+  FVM_NO_UNROLL
+  for (std::uint32_t left = whole; left != 0; --left) {
+    if (left != 1) at += kLoads;  // the last leaves are loaded again, and not added
+    for (std::uint32_t i = 0; i < kLoads; ++i) {
+      for (const Score leaf : loaded[i].leaves) added += leaf;
+      loaded[i] = load(at + i);
+    }
+  }
+  sum = added;
+  return whole * kTogether;
+}
+
+/// Adds leaves that lie `step` leaves apart. Those that follow each other are loaded by 16 bytes.
+template <class Score>
+FVM_DEVICE void add_apart(const Score* first, std::uint32_t step, std::uint32_t count, Score& sum) {
+  using Few = LoadedLeaves<Score, 16 / sizeof(Score)>;
+  using One = LoadedLeaves<Score, 1>;
+  std::uint32_t added = 0;
+  if (step == 1 && reinterpret_cast<std::uintptr_t>(first) % sizeof(Few) == 0)
+    added =
+        add_ahead<Few>(count, sum, [&](std::uint32_t i) { return reinterpret_cast<const Few*>(first)[i]; });
+  else
+    added = add_ahead<One>(count, sum, [&](std::uint32_t i) { return One{{first[std::size_t{i} * step]}}; });
+  add_in_order(count - added, sum, [&](std::uint32_t i) { return first[std::size_t{added + i} * step]; });
+}
+
 /// Returns the output of the function with this number for a row.
 FVM_DEVICE double function_output(const LaunchProgram& program, const LaunchPass& pass, std::uint32_t row,
                                   double number) {
@@ -106,9 +153,7 @@ FVM_DEVICE void add_leaves_of_output(const Launch& launch, std::uint32_t row, st
   else if (trees.numbers != nullptr)
     add_in_order(trees.count, sum, [&](std::uint32_t i) { return leaves[trees.numbers[i]]; });
   else
-    add_in_order(trees.count, sum, [&, first = leaves + trees.first](std::uint32_t i) {
-      return first[std::size_t{i} * trees.step];
-    });
+    add_apart(leaves + trees.first, trees.step, trees.count, sum);
 }
 
 }  // namespace forestvm::kernels

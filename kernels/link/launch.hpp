@@ -99,7 +99,7 @@ struct LaunchAccumulator {
       offset;  ///< bytes from the beginning of shared memory to the block's first row; 0 in global memory
   std::uint32_t parent;
   std::uint32_t iterations;
-  std::uint32_t width;  ///< elements of a row
+  std::uint32_t width;  ///< elements from a row to the next
   AccumulatorKind kind;
   /// True if it lies in copies of another accumulator; that accumulator's Privatize zeroes them.
   bool stored_elsewhere;

@@ -31,8 +31,9 @@ Result<void> allocate_accumulators(PhaseMeasurer& phase, const std::bitset<kAccu
     if (!phase.take_accumulator(a, shared_bytes))
       return phase.too_much("the private sums", phase.block_bytes(a));
   }
-  const std::uint64_t most =
-      std::min<std::uint64_t>(shared_bytes, unrequested_shared(phase.phase().shared_bytes));
+  const LinkedPhase& linked = phase.phase();
+  const std::uint64_t most = std::min<std::uint64_t>(
+      shared_bytes, unrequested_shared(linked.shared_bytes, linked.threads(), shared_bytes));
   for (std::uint32_t a = kAccumulators; a-- > 0;)
     if (own[a] && !shared[a]) phase.take_accumulator(a, most);
   return {};
@@ -108,7 +109,7 @@ Result<void> Linker::link_plan(const LinkRequest& request, const DeviceLimits& l
     LinkedPhase& phase = measured.phase();
     for (std::uint32_t a = 0; a < kAccumulators; ++a)
       if (measured.used()[a] && !phase.accumulators[a].shared)
-        call.global_bytes[a] = map_.accumulators[a].copy_bytes * request.rows;
+        call.global_bytes[a] = measured.row_bytes(a) * request.rows;
     call.phases.push_back(std::move(phase));
   }
   return {};

@@ -17,8 +17,10 @@
 #include <vector>
 
 #include <forestvm/core/layouts.hpp>
+#include <forestvm/core/sums.hpp>
 #include <forestvm/core/target_quantile.hpp>
 #include <forestvm/internal/code_map.hpp>
+#include <forestvm/internal/gpu_banks.hpp>
 #include <forestvm/program.hpp>
 #include <forestvm/result.hpp>
 
@@ -37,6 +39,11 @@ struct LayoutKernel {
 /// Returns whether node i of each tree lies beside node i of the others.
 constexpr bool interleaves_trees(Layout layout) {
   return with_view(layout, [&]<class View>() { return kInterleavesTrees<View>; });
+}
+
+/// Returns the elements of an accumulator from a row to the next one.
+inline std::size_t row_elements(const AccumulatorMemory& memory, AccumulatorKind kind) {
+  return is_per_tree(kind) ? kept_leaves(memory.width, element_size(kind)) : memory.width;
 }
 
 /// The limits that a device sets for launches.

@@ -117,9 +117,17 @@ class PhaseMeasurer {
   const std::bitset<kAccumulators>& reduced_in_shared() const { return shared_; }
   LinkedPhase& phase() { return phase_; }
 
+  /// Returns the bytes of a row in all copies of an accumulator; 0 if it lies in the memory of another.
+  std::size_t row_bytes(std::uint32_t accumulator) const {
+    const AccumulatorMemory& memory = map_.accumulators[accumulator];
+    const AccumulatorKind kind = program_.accumulators()[accumulator].kind;
+    if (!is_per_tree(kind) || memory.copy_bytes == 0) return memory.copy_bytes;
+    return row_elements(memory, kind) * element_size(kind);  // leaves have no copies
+  }
+
   /// Returns the bytes that an accumulator takes for the rows of a block.
   std::uint64_t block_bytes(std::uint32_t accumulator) const {
-    return aligned(std::uint64_t{map_.accumulators[accumulator].copy_bytes} * size(block_range_));
+    return aligned(std::uint64_t{row_bytes(accumulator)} * size(block_range_));
   }
 
   /// Allocates shared memory for an accumulator. Returns false, and does nothing, if more than `most` bytes of that

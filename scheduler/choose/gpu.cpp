@@ -64,9 +64,9 @@ constexpr std::size_t kMaxPlanAccumulators = kAccumulators - 1;
 /// The numbers of rows for which shapes are compared; each is the most rows of a plan. The last one is BATCH.
 constexpr std::uint32_t kCalls[] = {1, 16, 64, 512, 2048, 16384, 65536, 1u << 20};
 
-/// Most bytes of a block's shared memory for rows, as values or codes, and for sums. GPUs of compute capability 8.0,
-/// 9.0 and 10.0 have this much. On others, linking takes the plan of fewer rows that is nearest and fits.
-constexpr std::size_t kSharedBytes = 160u << 10;
+/// Most bytes of a block's shared memory for rows, as values or codes, and for sums. On GPUs that have less, linking
+/// takes the plan of fewer rows that is nearest and fits.
+constexpr std::size_t kSharedBytes = kPlannedShared;
 /// Most bytes of these in the plan for the fewest rows, which runs on every GPU: each has 48 kB, of which a block has
 /// other things, too.
 constexpr std::size_t kSharedEverywhere = 40u << 10;
@@ -148,6 +148,13 @@ Facts facts_of(const Model& model, Contract contract) {
           static_cast<double>(element_size(contract == Contract::Reproducible ? exact : plain))};
 }
 
+/// Returns the bytes that the leaves take that are kept of a row.
+double kept_bytes(const Facts& facts) {
+  const auto trees = static_cast<std::uint64_t>(facts.trees),
+             bytes = static_cast<std::uint64_t>(facts.leaf_bytes);
+  return static_cast<double>(kept_leaves(trees, bytes) * bytes);
+}
+
 /// Where a block keeps the leaves of trees that several threads of a row share.
 enum class Leaves { NotKept, Shared, Global };
 
@@ -156,7 +163,8 @@ struct Candidate {
   Shape shape;
   bool staged, coded;  ///< whether rows are in shared memory, and whether they are codes
   Leaves leaves;
-  double bytes;  ///< shared memory of a block
+  double needed;  ///< shared memory that a block needs
+  double bytes;   ///< shared memory that a block has: leaves for which it has not enough are in global memory
 };
 
 /// Returns the trees that each thread of a shape walks.
@@ -204,12 +212,14 @@ std::optional<Candidate> candidate(const Facts& facts, const Shape& shape, bool 
                             : bytes(staged_values(shape.rows, static_cast<std::uint32_t>(facts.values),
                                                   shape.rows * shape.tree_threads));
   if (used > static_cast<double>(most) && spread) return std::nullopt;
-  if (used > static_cast<double>(most)) return Candidate{shape, false, coded, Leaves::NotKept, 0};
-  if (!keeps) return Candidate{shape, true, coded, Leaves::NotKept, used};
-  const double leaves = shape.rows * facts.trees * facts.leaf_bytes;
-  if (joins || used + leaves > static_cast<double>(unrequested_shared(static_cast<std::uint64_t>(used))))
-    return Candidate{shape, true, coded, Leaves::Global, used};
-  return Candidate{shape, true, coded, Leaves::Shared, used + leaves};
+  if (used > static_cast<double>(most)) return Candidate{shape, false, coded, Leaves::NotKept, 0, 0};
+  if (!keeps) return Candidate{shape, true, coded, Leaves::NotKept, used, used};
+  const double leaves = shape.rows * kept_bytes(facts);
+  const std::uint64_t most_beside = unrequested_shared(
+      static_cast<std::uint64_t>(used), shape.rows * threads_of_row(facts, shape), kSharedBytes);
+  if (joins || used + leaves > static_cast<double>(most_beside))
+    return Candidate{shape, true, coded, Leaves::Global, used, used};
+  return Candidate{shape, true, coded, Leaves::Shared, used, used + leaves};
 }
 
 /// Returns what the lanes of a warp read.
@@ -233,17 +243,27 @@ double adding_latency(const Facts& facts, const Candidate& one) {
            gpu_costs::reduce_latency(of_block, blocks_of_row(facts, one.shape), threads, true, false);
   }
   const double sums = std::ceil(facts.outputs / copies);  // of a thread
-  const double of_leaf = gpu_costs::leaf_latency(one.leaves == Leaves::Shared, facts.vectors);
-  return sums * facts.trees_of_sum * of_leaf + (one.shape.blocks == 1 ? 0 : gpu_costs::kJoinLatency);
+  const double of_sum = gpu_costs::adding_latency(
+      {facts.trees_of_sum, one.leaves == Leaves::Shared, facts.outputs == 1, facts.vectors});
+  return sums * of_sum + (one.shape.blocks == 1 ? 0 : gpu_costs::kJoinLatency);
 }
 
 /// Returns the clocks in which the stores of a warp's leaves of one tree pass.
 double storing_clocks(const Facts& facts, const Candidate& one) {
   if (one.leaves == Leaves::NotKept) return 0;
   // Lanes store leaves of several rows, which lie as many leaves apart as there are trees, or of every fourth tree.
+  const auto words = static_cast<std::uint32_t>(kept_bytes(facts) / sizeof(float));
   const double conflicts =
-      one.shape.rows % 32 == 0 ? std::gcd(static_cast<unsigned>(facts.trees), kBanks) : kLockstep;
+      one.shape.rows % 32 == 0 ? static_cast<double>(std::gcd(words, kBanks)) : kLockstep;
   return gpu_costs::leaf_passing(one.leaves == Leaves::Shared, conflicts);
+}
+
+/// Returns the clocks in which a block's kept leaves pass to the threads that add them, in the mean of the blocks that
+/// share the trees of its rows.
+double added_clocks(const Facts& facts, const Candidate& one, double rows) {
+  if (one.leaves == Leaves::NotKept) return 0;
+  return gpu_costs::adding_passing(one.leaves == Leaves::Shared, rows * kept_bytes(facts)) /
+         blocks_of_row(facts, one.shape);
 }
 
 /// Returns how many walks of a thread with `trees` trees go in lockstep: see kernels/device/walk.hpp. Where leaves are
@@ -290,7 +310,8 @@ double pass_clocks(const Facts& facts, const Candidate& one, double rows) {
            1.0, std::floor(std::min(kResidentWarps / warps, kResidentBytes / std::max(one.bytes, 1.0)))),
        .latency = block_latency(code, block_warps) + adding_latency(facts, one) +
                   depth * level_latency(trees, walks_together(facts, one, trees)) + staging,
-       .passing = warps * trees * (depth * visit + storing_clocks(facts, one)) + copies.passing + encoding,
+       .passing = warps * trees * (depth * visit + storing_clocks(facts, one)) + copies.passing + encoding +
+                  added_clocks(facts, one, here),
        .code = block_warps * warp_passing(code)},
       kMultiprocessors);
 }
@@ -299,7 +320,7 @@ double pass_clocks(const Facts& facts, const Candidate& one, double rows) {
 double most_rows(const Facts& facts, const Candidate& one) {
   double bytes = 0;
   if (one.leaves == Leaves::Global)
-    bytes = facts.trees * facts.leaf_bytes;
+    bytes = kept_bytes(facts);
   else if (one.shape.blocks != 1)
     bytes =
         blocks_of_row(facts, one.shape) * threads_of_row(facts, one.shape) * facts.outputs * facts.sum_bytes;
@@ -419,7 +440,7 @@ std::size_t plan_accumulators(const Facts& facts, const Choice& choice) {
 
 /// Returns whether a call of `rows` rows may take another call's candidate.
 bool may_take(const Facts& facts, const Candidate& one, std::uint32_t rows) {
-  if (rows == kCalls[0] && one.bytes > kSharedEverywhere) return false;
+  if (rows == kCalls[0] && one.needed > kSharedEverywhere) return false;
   return one.shape.blocks == 1 ||
          std::min<double>(rows, most_rows(facts, one)) <= one.shape.rows * kMostJoined;
 }

@@ -290,20 +290,30 @@ TEST(Link, CodesThatOtherPhasesReadAreCopied) {
   for (const LinkedPhase& phase : call.phases) EXPECT_EQ(encoded_words(phase), 0u);
 }
 
-/// Sums that no directive puts into shared memory take at most 48 KiB of it, so that an SM still holds several blocks.
+/// Sums that no directive puts into shared memory take at most 48 KiB of it, so that an SM still holds several blocks,
+/// or as much as they may without keeping out blocks that registers do not keep out.
 TEST(Link, SumsTakeSomeOfTheSharedMemoryUnasked) {
-  const auto is_shared = [](std::uint32_t outputs) {
+  const auto is_shared = [](std::uint32_t outputs, std::uint32_t threads = 128,
+                            const DeviceLimits& limits = {}) {
     const Program program =
         test::compiled(support::model_of(std::vector<Tree>(outputs, support::chain(3)), outputs),
-                       "tile(batch, b0, b1, 128); reorder(b0, b1, tree); gpuDimension(b0, grid.x); "
-                       "gpuDimension(b1, block.x)");
-    const auto call = Linker(program).link({1000, 1000, OutputKind::Raw}, {});
+                       "tile(batch, b0, b1, " + std::to_string(threads) +
+                           "); reorder(b0, b1, tree); gpuDimension(b0, grid.x); gpuDimension(b1, block.x)");
+    const auto call = Linker(program).link({2000, 2000, OutputKind::Raw}, limits);
     EXPECT_TRUE(call.ok());
     EXPECT_EQ(call->phases.at(0).accumulators[0].shared, call->global_bytes[0] == 0);
     return call->phases.at(0).accumulators[0].shared;
   };
   EXPECT_TRUE(is_shared(96));  // 96 x 128 x 4 bytes are 48 KiB
   EXPECT_FALSE(is_shared(97));
+  for (const std::uint32_t threads : {512u, 1024u}) {  // two such blocks have 80 KiB each, and one has 160
+    EXPECT_TRUE(is_shared(40, threads));
+    EXPECT_FALSE(is_shared(41, threads));
+  }
+  DeviceLimits small;
+  small.shared_bytes = 64u << 10;
+  EXPECT_TRUE(is_shared(16, 1024, small));
+  EXPECT_FALSE(is_shared(17, 1024, small));
 }
 
 TEST(Link, RefusesTreesOfManyGroupsAtOnce) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -101,18 +102,26 @@ TEST(Reductions, InTheTrainersOrderAreMadeByThreads) {
   EXPECT_EQ(scores(emulator_backend(program)), std::vector<float>(kRows, in_order));
 }
 
-/// Threads keep the leaves of their trees, one tree or four at a time, and one of them adds those of a row.
+/// Threads keep the leaves of their trees, one tree or four at a time, and one of them adds those of a row: all trees
+/// that follow each other, or those of an output, which are as many trees apart as there are outputs, or not.
 TEST(Reductions, OfLeavesThatAreKeptAreInTheTrainersOrder) {
-  const std::vector<float> values = leaf_values(250);
-  for (const std::uint32_t outputs : {1u, 3u}) {
-    Model model = model_of_leaves(values);
+  for (const auto& [all, outputs, mixed] : {std::tuple{7u, 1u, false},
+                                            {15u, 1u, false},
+                                            {16u, 1u, false},
+                                            {49u, 1u, false},
+                                            {250u, 1u, false},
+                                            {23u, 3u, false},
+                                            {24u, 3u, false},
+                                            {250u, 3u, false},
+                                            {250u, 3u, true}}) {
+    Model model = model_of_leaves(leaf_values(all));
     model.num_outputs = outputs;
     model.base.assign(outputs, 0.5);
-    for (std::size_t t = 0; t < model.trees.size(); ++t)
-      model.trees[t].output = static_cast<std::uint32_t>(t * 7 % 5 % outputs);
+    for (std::uint32_t t = 0; t < all; ++t) model.trees[t].output = (mixed ? t * 7 % 5 : t) % outputs;
     const auto wanted = scores(host_backend(test::compiled(model, "", Contract::Trainer)));
     for (const unsigned trees : {1u, 4u}) {
-      SCOPED_TRACE(std::to_string(outputs) + " outputs, " + std::to_string(trees) + " trees");
+      SCOPED_TRACE(std::to_string(all) + " trees, " + std::to_string(outputs) + " outputs, " +
+                   std::to_string(trees) + " trees of a thread");
       const std::string schedule = "tile(batch, b0, b1, 2); tile(tree, t0, t1, " + std::to_string(trees) +
                                    "); reorder(b0, t0, b1, t1); gpuDimension(b0, grid.x); "
                                    "gpuDimension(t0, block.x); interleave(t1); accumulate(leaves)";

@@ -8,6 +8,7 @@
 // lanes are in different banks, whatever the columns.
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 
@@ -49,16 +50,33 @@ constexpr StagedPlaces staged_codes(std::uint32_t rows, std::uint32_t columns) {
   return {stride, 1, std::uint64_t{stride} * columns};
 }
 
+/// Returns the leaves of `leaf_bytes` bytes from where those that are kept of a row begin to where the next row's do.
+/// Threads load 16 bytes of them at once, and those of up to 8 rows are in different banks.
+constexpr std::uint64_t kept_leaves(std::uint64_t trees, std::uint64_t leaf_bytes) {
+  const std::uint64_t loaded = 16 / leaf_bytes;
+  return loaded * ((trees + loaded - 1) / loaded | 1);
+}
+
+/// Most bytes of a block's shared memory that the schedule `gpu` plans with. GPUs of compute capability 8.0, 9.0 and
+/// 10.0 have this much.
+inline constexpr std::uint32_t kPlannedShared = 160u << 10;
+
 /// Bytes of a block's shared memory up to which accumulators lie there without a directive that asks for it: with more,
 /// fewer blocks could run beside each other.
 inline constexpr std::uint32_t kUnrequestedShared = 48u << 10;
 
 /// Returns the bytes of a block's shared memory that accumulators may fill without a directive, where rows, trees and
-/// sums take `taken` of them: kUnrequestedShared, or 17/16 of `taken` if that is more. A sixteenth seldom changes how
-/// many blocks run beside each other.
-constexpr std::uint64_t unrequested_shared(std::uint64_t taken) {
+/// sums take `taken` of them: the most of
+/// - kUnrequestedShared,
+/// - 17/16 of `taken`, because a sixteenth seldom changes how many blocks run beside each other,
+/// - the part of `most` bytes that each of as many blocks has as registers allow to run beside each other. A block has
+///   `threads` threads.
+constexpr std::uint64_t unrequested_shared(std::uint64_t taken, std::uint64_t threads, std::uint64_t most) {
+  constexpr std::uint64_t kThreads = 1024;  // of a multiprocessor, each with 64 registers
   const std::uint64_t beside = taken + taken / 16;
-  return beside > kUnrequestedShared ? beside : kUnrequestedShared;
+  const std::uint64_t part =
+      std::min<std::uint64_t>(most, kPlannedShared) / (kThreads / std::min(threads, kThreads));
+  return std::max({beside, part, std::uint64_t{kUnrequestedShared}});
 }
 
 /// Returns the number of the byte in its column where the code of a row lies.

@@ -50,7 +50,7 @@ inline constexpr Kernels kTimedKernels{{kTimedCode, kTimedCode, kTimedCode},
 
 /// The kernels of today. Leaves of blocks that join are added by interpreted code.
 inline constexpr Kernels kKernels{{{1209, 170, 8576}, {1845, 188, 8704}, {1944, 243, 11008}},
-                                  {{535, 97, 0}, {864, 98, 0}, {641, 111, 0}},
+                                  {{536, 99, 0}, {695, 101, 0}, {646, 113, 0}},
                                   {{1370, 211, 10760}, {1245, 187, 9992}, {1858, 309, 13192}},
                                   {{531, 146, 0}, {1245, 187, 9992}, {564, 155, 0}},
                                   4,
@@ -176,12 +176,15 @@ inline double rank_passing(double thresholds) {
   return (1 + std::ceil(std::log2(1 + thresholds))) * visit_passing(Lanes::Trees, 0);
 }
 
-// Storing and adding leaves was not timed: these are the latencies of an addition and of a load, 8 of which are under
-// way at once, and the clocks in which a warp's stores pass.
+// Storing and adding leaves was not timed.
 
-/// Returns the latency of adding a leaf that a block has kept to a sum. If it is the number of a vector, the element
-/// that is added is loaded after it.
-constexpr double leaf_latency(bool shared, bool vectors) { return (shared ? 8 : 64) + (vectors ? 64 : 0); }
+/// Leaves that a block has kept of a row, and one of its threads adds to a sum.
+struct KeptLeaves {
+  double trees;     ///< how many are added
+  bool shared;      ///< true if they are in shared memory, false in global memory
+  bool successive;  ///< true if they are those of all trees
+  bool vectors;     ///< true if they are numbers of vectors: the element that is added is loaded after them
+};
 
 /// Returns the clocks in which a warp's store of leaves passes; `conflicts`: lanes that store to the same bank.
 constexpr double leaf_passing(bool shared, double conflicts) { return shared ? 2 * conflicts : 16; }
@@ -193,6 +196,21 @@ inline constexpr double kFarLatency = 300;
 /// Latency of a load from shared memory, as measured, and of an addition and a step of the loop. It was not timed.
 inline constexpr double kNearLatency = 40;
 inline constexpr double kJoinLatency = 1500;
+
+/// Returns the latency of adding leaves (kernels/device/add_leaves.hpp). Additions, each of 5 clocks, wait for each
+/// other. 16 leaves are under way at once, four of which a load takes, if they are successive, and 8 otherwise; a load
+/// follows when the leaves of an earlier one are added. The first loads and the last ones are waited for. Elements of
+/// vectors are loaded by eight before they are added.
+constexpr double adding_latency(const KeptLeaves& leaves) {
+  constexpr double kAddition = 5;
+  const double load = leaves.shared ? kNearLatency : kFarLatency;
+  if (leaves.vectors) return leaves.trees * ((leaves.shared ? 8 : 64) + 64);
+  const double under_way = leaves.successive ? 16 : 8, of_load = leaves.successive ? 4 : 1;
+  return 2 * load + leaves.trees * std::max(kAddition, (load + of_load * kAddition) / under_way);
+}
+
+/// Returns the clocks in which `bytes` bytes of kept leaves pass to the threads that add them.
+constexpr double adding_passing(bool shared, double bytes) { return shared ? 0 : bytes / kL2Bytes; }
 
 /// Returns true if warps add the copies of sums in any order, see adds_by_warps of kernels/device/reduction.hpp.
 inline bool adds_by_warps(double sums, double copies, double threads) {
