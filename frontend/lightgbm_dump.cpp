@@ -148,8 +148,8 @@ class DumpSink final : public EventSink {
   const LoadLimits& limits_;
   Model& model_;
   std::vector<Frame> frames_;
-  std::uint32_t depth_ = 0;              // frames that are not nodes
-  std::vector<LightgbmDumpNode> nodes_;  // of the current tree
+  std::uint32_t depth_ = 0;              // the number of open frames that are not nodes
+  std::vector<LightgbmDumpNode> nodes_;  // the current tree's nodes
   std::vector<double> largest_;          // largest training values, from the first tree on
   std::uint64_t all_nodes_ = 0;
   Members members_;

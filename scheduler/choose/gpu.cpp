@@ -204,7 +204,7 @@ std::optional<Candidate> candidate(const Facts& facts, const Shape& shape, bool 
   };
   const double of_codes =
       bytes(staged_codes(shape.rows, static_cast<std::uint32_t>(facts.codes.value_or(0))));
-  const bool one_tree = !spread || shape.rows % 32 == 0;  // for all lanes of a warp
+  const bool one_tree = !spread || shape.rows % 32 == 0;  // all lanes of a warp walk one tree
   // Calls of encoded rows take no plan that walks values, so that linking has no other plan for them.
   if (codes && (!one_tree || of_codes > kSharedEverywhere)) return std::nullopt;
   const bool coded = codes || categories;
@@ -215,8 +215,9 @@ std::optional<Candidate> candidate(const Facts& facts, const Shape& shape, bool 
   if (used > static_cast<double>(most)) return Candidate{shape, false, coded, Leaves::NotKept, 0, 0};
   if (!keeps) return Candidate{shape, true, coded, Leaves::NotKept, used, used};
   const double leaves = shape.rows * kept_bytes(facts);
-  const std::uint64_t most_beside = unrequested_shared(
-      static_cast<std::uint64_t>(used), shape.rows * threads_of_row(facts, shape), kSharedBytes);
+  const std::uint64_t most_beside =
+      unrequested_shared(static_cast<std::uint64_t>(used),
+                         std::uint64_t{shape.rows} * threads_of_row(facts, shape), kSharedBytes);
   if (joins || used + leaves > static_cast<double>(most_beside))
     return Candidate{shape, true, coded, Leaves::Global, used, used};
   return Candidate{shape, true, coded, Leaves::Shared, used, used + leaves};
@@ -242,7 +243,7 @@ double adding_latency(const Facts& facts, const Candidate& one) {
     return gpu_costs::kJoinLatency + of_threads +
            gpu_costs::reduce_latency(of_block, blocks_of_row(facts, one.shape), threads, true, false);
   }
-  const double sums = std::ceil(facts.outputs / copies);  // of a thread
+  const double sums = std::ceil(facts.outputs / copies);  // that a thread adds
   const double of_sum = gpu_costs::adding_latency(
       {facts.trees_of_sum, one.leaves == Leaves::Shared, facts.outputs == 1, facts.vectors});
   return sums * of_sum + (one.shape.blocks == 1 ? 0 : gpu_costs::kJoinLatency);

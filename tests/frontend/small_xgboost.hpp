@@ -45,7 +45,7 @@ struct SmallXgboost {
   std::optional<std::vector<int>> iteration_indptr = std::vector<int>{0, 1, 2};
   std::vector<float> weight_drop;
   std::vector<std::string> feature_names;
-  std::vector<SmallCategories> categories;  ///< of all features, or none
+  std::vector<SmallCategories> categories;  ///< one for each feature, or none at all
   std::string best_iteration;               ///< empty: the attribute is absent
   bool flags_as_words = false;  ///< true: default_left is true or false, as in JSON of XGBoost 1.x
   bool split_types = true;      ///< false: split_type is absent, as in old files

@@ -261,8 +261,9 @@ class PassPlan {
   static constexpr std::size_t kMaxLeafBytes = std::size_t{2} << 20;
   static constexpr std::size_t kMinLeafRows = 256;
 
-  /// The trees that are walked before their leaves are written, in calls for the outputs of trees, and the most bytes of
-  /// the leaves that are kept for each thread: those of 512 rows, which walkers take together. Results share the caches.
+  /// In calls for the outputs of trees, the number of trees that are walked before their leaves are written, and the
+  /// most bytes of leaves that each thread keeps: room for 512 rows, which walkers take together. Results share the
+  /// caches with them.
   static constexpr std::uint32_t kTreesAtOnce = 512;
   static constexpr std::size_t kMaxTreeBytes = 512 * (kTreesAtOnce + kTreeRows) * sizeof(float);
 
