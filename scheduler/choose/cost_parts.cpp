@@ -2,7 +2,7 @@
 #include "scheduler/choose/cost_parts.hpp"
 
 #include <algorithm>
-#include <iterator>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,6 +29,8 @@ constexpr double kCall = 150;     ///< Nanoseconds of a call besides encoding an
 constexpr double kOutput = 0.8;   ///< Nanoseconds of beginning and storing the sum of an output.
 constexpr double kOperation = 1;  ///< Nanoseconds of comparing or scaling an output.
 constexpr double kFunction = 20;  ///< Nanoseconds of an exponential or a logarithm of an output.
+/// Nanoseconds of an exponential of an output in vectors, with AVX-512 and AVX2.
+constexpr double kAvx512Function = 3.5, kAvx2Function = 6;
 
 double encode_cost(const ForestFacts& facts, const WalkCall& call) {
   const EncodeCosts& costs = call.has_avx512 ? kAvx512Encodes : kOtherEncodes;
@@ -41,11 +43,24 @@ double encode_cost(const ForestFacts& facts, const WalkCall& call) {
 constexpr Transform kOperations[] = {Transform::Argmax, Transform::Step, Transform::Average,
                                      Transform::SignedSquare, Transform::Clamp};
 
-double transform_cost(const Model& model) {
+/// The transforms whose exponentials are computed in vectors where a call has a few scores at least.
+constexpr Transform kVectorFunctions[] = {Transform::Sigmoid, Transform::PlainSigmoid, Transform::Exp,
+                                          Transform::Softmax};
+constexpr std::uint32_t kScoresForVectors = 4;
+
+bool is_among(std::span<const Transform> transforms, Transform transform) {
+  return std::ranges::find(transforms, transform) != transforms.end();
+}
+
+double transform_cost(const Model& model, CpuTarget cpu, std::uint32_t rows) {
   if (model.transform == Transform::Identity) return 0;
-  const bool is_cheap =
-      std::find(std::begin(kOperations), std::end(kOperations), model.transform) != std::end(kOperations);
-  return model.num_outputs * (is_cheap ? kOperation : kFunction);
+  double cost = kFunction;
+  if (is_among(kOperations, model.transform))
+    cost = kOperation;
+  else if (cpu != CpuTarget::Baseline && is_among(kVectorFunctions, model.transform) &&
+           std::uint64_t{rows} * model.num_outputs >= kScoresForVectors)
+    cost = cpu >= CpuTarget::Avx512 ? kAvx512Function : kAvx2Function;
+  return model.num_outputs * cost;
 }
 
 /// Returns the walk of a plan's directives, if it is one of those among which `auto` chooses. Calls that have no more
@@ -84,7 +99,7 @@ std::optional<CostParts> predicted_parts(const Model& model, const Schedule& sch
   CostParts parts;
   parts.encode = walk->coded ? encode_cost(facts, call) * kMicroseconds : 0;
   parts.reduce = (kCall / rows + kOutput * facts.outputs) * kMicroseconds;
-  parts.transform = transform_cost(model) * kMicroseconds;
+  parts.transform = transform_cost(model, cpu, rows) * kMicroseconds;
   parts.walk = std::max(all - parts.encode - parts.reduce, 0.0);
   return parts;
 }

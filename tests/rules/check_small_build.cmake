@@ -24,7 +24,7 @@ function(check_refused what expected)
 endfunction()
 
 check_library(1270000 -DFORESTVM_TARGETS=avx2)
-check_library(1540000 -DFORESTVM_TARGETS=avx512)
+check_library(1546000 -DFORESTVM_TARGETS=avx512)
 check_library(1000000)
 check_library(936000 -DFORESTVM_GPU=OFF)
 check_library(688000 "-DFORESTVM_LAYOUTS=sparse8\\\;sparse4\\\;tables")

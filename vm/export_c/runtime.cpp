@@ -65,7 +65,7 @@ constexpr Piece kPieces[] = {
   if (x > 88.8f) return 1.0f / 0.0f;
   if (x < -104.0f) return 0.0f;
   scaled = (double)x * 1.4426950408889634;
-  n = (int32_t)(scaled + (scaled < 0.0 ? -0.5 : 0.5));
+  n = (int32_t)((scaled + 6755399441055744.0) - 6755399441055744.0);
   r = ((double)x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
   for (i = 0; i < 14; ++i) sum = sum * r + factors[i];
   result = sum * @power_of_two(n);
@@ -94,7 +94,7 @@ constexpr Piece kPieces[] = {
   if (x > 709.79) return 1.0 / 0.0;
   if (x < -745.14) return 0.0;
   scaled = x * 1.4426950408889634;
-  n = (int32_t)(scaled + (scaled < 0.0 ? -0.5 : 0.5));
+  n = (int32_t)((scaled + 6755399441055744.0) - 6755399441055744.0);
   return @scaled_exp(x - n * 6.93147180369123816490e-01, n * 1.90821492927058770002e-10, n);
 }
 )"},
@@ -104,7 +104,7 @@ constexpr Piece kPieces[] = {
   if (x != x) return x;
   if (x >= 1024.0) return 1.0 / 0.0;
   if (x < -1075.0) return 0.0;
-  n = (int32_t)(x + (x < 0.0 ? -0.5 : 0.5));
+  n = (int32_t)((x + 6755399441055744.0) - 6755399441055744.0);
   fraction = x - n;
   return @scaled_exp(fraction * 6.93147180369123816490e-01, -(fraction * 1.90821492927058770002e-10), n);
 }

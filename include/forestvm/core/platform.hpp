@@ -7,6 +7,13 @@
 #define FVM_HOST_DEVICE
 #endif
 
+/// Unrolls the loop that follows, which takes 16 turns at most, also in code that is compiled for size.
+#if defined(__CUDACC__) || defined(__HIPCC__)
+#define FVM_UNROLL_ALL _Pragma("unroll")
+#else
+#define FVM_UNROLL_ALL _Pragma("GCC unroll 16")
+#endif
+
 /// Marks functions that walkers call at each step. They are always inlined, so that no copy compiled for one
 /// CPU target can be linked into another's code.
 #define FVM_INLINE FVM_HOST_DEVICE inline __attribute__((always_inline))

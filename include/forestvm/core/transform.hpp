@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <limits>
 
+#include <forestvm/core/exp.hpp>
 #include <forestvm/core/math.hpp>
 #include <forestvm/core/platform.hpp>
 #include <forestvm/core/table_exp.hpp>
@@ -115,81 +116,6 @@ constexpr bool are_group_ends(ClassRule rule, std::uint32_t outputs, std::uint64
                                          : group_ends == 0;
 }
 
-inline constexpr double kLog2E = 1.4426950408889634;
-inline constexpr double kLn2High = 6.93147180369123816490e-01;  // ln 2 = high + low
-inline constexpr double kLn2Low = 1.90821492927058770002e-10;
-
-/// Returns exp of a float32, within 1 ulp of the correctly rounded result, the same bits on every device. It uses
-/// Cody-Waite reduction and a degree-13 polynomial in float64 (truncation error 4e-18), and rounds once.
-FVM_HOST_DEVICE inline float exp_f32(float x) {
-  if (x != x) return x;
-  if (x > 88.8f) return std::numeric_limits<float>::infinity();
-  if (x < -104.0f) return 0.0f;
-  const double scaled = static_cast<double>(x) * kLog2E;
-  const std::int32_t n = static_cast<std::int32_t>(scaled + (scaled < 0 ? -0.5 : 0.5));
-  const double r = (static_cast<double>(x) - n * kLn2High) - n * kLn2Low;
-  constexpr double kInverseFactorials[] = {1.0 / 6227020800.0,
-                                           1.0 / 479001600.0,
-                                           1.0 / 39916800.0,
-                                           1.0 / 3628800.0,
-                                           1.0 / 362880.0,
-                                           1.0 / 40320.0,
-                                           1.0 / 5040.0,
-                                           1.0 / 720.0,
-                                           1.0 / 120.0,
-                                           1.0 / 24.0,
-                                           1.0 / 6.0,
-                                           0.5,
-                                           1.0,
-                                           1.0};
-  double sum = 0;
-  for (double factor : kInverseFactorials) sum = sum * r + factor;
-  const double result = sum * power_of_two(n);
-  constexpr double kMax = static_cast<double>(std::numeric_limits<float>::max());
-  return result > kMax ? std::numeric_limits<float>::infinity() : static_cast<float>(result);
-}
-
-/// Returns 2^n * exp(high - low) by a degree-14 polynomial. `high` is at most 0.35 in size, `low` tiny.
-FVM_HOST_DEVICE inline double scaled_exp(double high, double low, std::int32_t n) {
-  const double r = high - low;
-  constexpr double kInverseFactorials[] = {1.0 / 87178291200.0,
-                                           1.0 / 6227020800.0,
-                                           1.0 / 479001600.0,
-                                           1.0 / 39916800.0,
-                                           1.0 / 3628800.0,
-                                           1.0 / 362880.0,
-                                           1.0 / 40320.0,
-                                           1.0 / 5040.0,
-                                           1.0 / 720.0,
-                                           1.0 / 120.0,
-                                           1.0 / 24.0,
-                                           1.0 / 6.0,
-                                           0.5};
-  double tail = 0;
-  for (double factor : kInverseFactorials) tail = tail * r + factor;
-  // 1 + high + rest, with what the two sums lose added back: the rounding of the last sum is nearly all of
-  // the error.
-  const double rest = tail * (r * r) - low;
-  const double sum = high + rest;
-  const double total = 1 + sum;
-  const double lost = ((1 - total) + sum) + ((high - sum) + rest);
-  const double result = total + lost;
-  // Multiplies in two steps, because the power itself may be out of range.
-  return result * power_of_two(n / 2) * power_of_two(n - n / 2);
-}
-
-/// Returns exp of a float64, within 1 ulp of the correctly rounded result, the same bits on every device. It uses
-/// Cody-Waite reduction and the polynomial of scaled_exp.
-FVM_HOST_DEVICE inline double exp_f64(double x) {
-  if (x != x) return x;
-  if (x > 709.79) return std::numeric_limits<double>::infinity();
-  if (x < -745.14) return 0.0;
-  const double scaled = x * kLog2E;
-  const std::int32_t n = static_cast<std::int32_t>(scaled + (scaled < 0 ? -0.5 : 0.5));
-  const double high = x - n * kLn2High;  // exact: the constant ends in 32 zero bits
-  return scaled_exp(high, n * kLn2Low, n);
-}
-
 /// Returns log(x) + rest + log(2) * power for a normal x > 0 and a tiny rest.
 /// log(m) = f - f * f / 2 + s * (f * f / 2 + series in s * s) with f = m - 1 and s = f / (2 + f).
 FVM_HOST_DEVICE inline double scaled_log(double x, double rest, std::int32_t power) {
@@ -219,28 +145,34 @@ FVM_HOST_DEVICE inline double log1p_f64(double y) {
   return scaled_log(u, lost / u, 0);
 }
 
-FVM_HOST_DEVICE inline float exp_of(float x) { return exp_f32(x); }
-FVM_HOST_DEVICE inline double exp_of(double x) { return exp_f64(x); }
-
 template <class Scalar>
 FVM_HOST_DEVICE inline Scalar table_exp_of(Scalar x) {
   return static_cast<Scalar>(table_exp(static_cast<double>(x)));
 }
 
-/// Returns 1 / (1 + exp(-x)) as XGBoost computes it: the exponent's argument is cut at 88.7 so that it stays
-/// finite.
-FVM_HOST_DEVICE inline float sigmoid_of(float x) {
-  const float argument = -x > 88.7f ? 88.7f : -x;
-  return 1.0f / (exp_f32(argument) + 1.0f);
+/// Returns 1 / (1 + exp(-x)) as XGBoost computes it, in float32: the exponent's argument is cut at 88.7 so that it stays
+/// finite. `Number` is float, or a vector of them; `exponential` is the function to take for exp.
+template <class Number, class Exponential>
+FVM_INLINE Number cut_sigmoid(Number x, Exponential exponential) {
+  return 1.0f / (exponential(at_most(-x, 88.7f)) + 1.0f);
 }
-/// Returns the sigmoid as LightGBM computes it: in float64, without a limit on the argument.
-FVM_HOST_DEVICE inline double sigmoid_of(double x) { return 1.0 / (1.0 + exp_f64(-x)); }
 
-/// Returns the sigmoid without a limit on the argument.
+/// Returns the sigmoid without a limit on the argument, as LightGBM computes it in float64. `Number` is float or double,
+/// or a vector of them.
+template <class Number, class Exponential>
+FVM_INLINE Number plain_sigmoid(Number x, Exponential exponential) {
+  return 1 / (1 + exponential(-x));
+}
+
 template <class Scalar>
 FVM_HOST_DEVICE inline Scalar plain_sigmoid_of(Scalar x) {
-  return 1 / (1 + exp_of(-x));
+  return plain_sigmoid(x, [](Scalar argument) { return exp_of(argument); });
 }
+
+FVM_HOST_DEVICE inline float sigmoid_of(float x) {
+  return cut_sigmoid(x, [](float argument) { return exp_of(argument); });
+}
+FVM_HOST_DEVICE inline double sigmoid_of(double x) { return plain_sigmoid_of(x); }
 
 /// Returns the logistic function as ONNX Runtime computes it.
 template <class Scalar>
@@ -248,19 +180,6 @@ FVM_HOST_DEVICE inline Scalar logistic_of(Scalar x) {
   const Scalar v = 1 / (1 + exp_of(x < 0 ? x : -x));
   return x < 0 ? 1 - v : v;
 }
-
-/// Returns 2 to the power of x, within 1 ulp of the correctly rounded result, the same bits on every device. The
-/// fraction, which is exact, is multiplied by ln 2 in two parts.
-FVM_HOST_DEVICE inline double exp2_f64(double x) {
-  if (x != x) return x;
-  if (x >= 1024) return std::numeric_limits<double>::infinity();
-  if (x < -1075) return 0.0;
-  const std::int32_t n = static_cast<std::int32_t>(x + (x < 0 ? -0.5 : 0.5));
-  const double fraction = x - n;  // in [-0.5, 0.5]
-  return scaled_exp(fraction * kLn2High, -(fraction * kLn2Low), n);
-}
-FVM_HOST_DEVICE inline double exp2_of(double x) { return exp2_f64(x); }
-FVM_HOST_DEVICE inline float exp2_of(float x) { return static_cast<float>(exp2_f64(static_cast<double>(x))); }
 
 /// Applies softmax to all scores but those that are exactly 0, which stay 0.
 template <class Scalar>
@@ -360,19 +279,30 @@ FVM_HOST_DEVICE inline std::uint32_t argmax(const Scalar* scores, std::uint32_t 
   return best;
 }
 
-/// Applies softmax; `exponential` is the function to take for exp.
-template <class Scalar, class Exponential>
-FVM_HOST_DEVICE inline void softmax(Scalar* scores, std::uint32_t count, Exponential exponential) {
+/// Subtracts the largest of some scores from each: the first step of a softmax.
+template <class Scalar>
+FVM_HOST_DEVICE inline void subtract_largest(Scalar* scores, std::uint32_t count) {
   Scalar largest = scores[0];
   for (std::uint32_t i = 1; i < count; ++i)
     if (scores[i] > largest) largest = scores[i];
+  for (std::uint32_t i = 0; i < count; ++i) scores[i] -= largest;
+}
+
+/// Divides some numbers by their sum, which is added in float64: the last step of a softmax.
+template <class Scalar>
+FVM_HOST_DEVICE inline void divide_by_sum(Scalar* numbers, std::uint32_t count) {
   double sum = 0;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    scores[i] = exponential(scores[i] - largest);
-    sum += static_cast<double>(scores[i]);
-  }
+  for (std::uint32_t i = 0; i < count; ++i) sum += static_cast<double>(numbers[i]);
   const Scalar total = static_cast<Scalar>(sum);
-  for (std::uint32_t i = 0; i < count; ++i) scores[i] /= total;
+  for (std::uint32_t i = 0; i < count; ++i) numbers[i] /= total;
+}
+
+/// Applies softmax; `exponential` is the function to take for exp.
+template <class Scalar, class Exponential>
+FVM_HOST_DEVICE inline void softmax(Scalar* scores, std::uint32_t count, Exponential exponential) {
+  subtract_largest(scores, count);
+  for (std::uint32_t i = 0; i < count; ++i) scores[i] = exponential(scores[i]);
+  divide_by_sum(scores, count);
 }
 
 /// Returns whether a score comes after another in ascending order, in which NaN is last.

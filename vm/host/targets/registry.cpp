@@ -25,6 +25,7 @@ namespace forestvm::host {
     void explain(const ExplainTask& task);            \
     void attribute(const AttributeTask& task);        \
     void store_trees(const TreeRowsTask& task);       \
+    ScoresFunction scores_function();                 \
     void add_levels(HostPaths& paths);                \
     LeafComparers leaf_comparers();                   \
     bool picks_doubles();                             \
@@ -50,6 +51,7 @@ constexpr Target kTargets[] = {
    target_##Name::explain,              \
    target_##Name::attribute,            \
    target_##Name::store_trees,          \
+   target_##Name::scores_function,      \
    target_##Name::add_levels,           \
    target_##Name::picks_doubles,        \
    target_##Name::byte_tests},

@@ -18,6 +18,7 @@
 #include "vm/host/pack_codes.hpp"
 #include "vm/host/paths/explain_task.hpp"
 #include "vm/host/shared_leaves.hpp"
+#include "vm/host/transform_scores.hpp"
 #include "vm/host/tree_rows.hpp"
 #include "vm/host/walkers/walker_table.hpp"
 
@@ -38,6 +39,8 @@ struct Target {
   ExplainFunction explain;
   AttributeFunction attribute;
   StoreTreesFunction store_trees;
+  /// Returns the function that transforms many scores in vectors; null if the target has none.
+  ScoresFunction (*scores_function)();
   void (*add_levels)(HostPaths&);  ///< Adds the form of paths in which `explain` reads them for a few rows.
   /// Returns whether `encode_doubles` picks values in vectors, in less time than `round` converts them.
   bool (*picks_doubles)();
