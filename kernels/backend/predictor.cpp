@@ -461,8 +461,10 @@ class DevicePredictor final : public CallPredictor {
       to.gives_values = to.kind == AccumulatorKind::F32 && launch.pass.values != nullptr &&
                         launch.pass.pair == Pair::None && launch.pass.value_width == 1;
     }
-    // Known codes begin all rows' sums at the same numbers, and walk all trees.
-    const bool is_plain = launch.pass.wide_values == nullptr && !options.base && !options.rounds;
+    // Known codes begin all rows' sums at the same numbers, walk all trees, and make scores where results lie.
+    const bool is_plain = launch.pass.values != nullptr &&
+                          launch.pass.value_width >= program_.meta().num_outputs && !options.base &&
+                          !options.rounds;
     launch.known = is_plain ? phase.known.code : KnownCode::None;
     if (launch.known != KnownCode::None) set_known(phase.known, launch);
   }

@@ -219,30 +219,18 @@ struct Of<KnownCode::Leaves> {
                                        kHalt};
 };
 
-}  // namespace known
-
-/// An instruction of a known code, whose number in the code is known when kernels are compiled.
-template <KnownCode code, unsigned pc>
-struct KnownInst {
-  static constexpr LinkedInst kInst = known::Of<code>::kCode[pc];
-  static constexpr Op kOp = kInst.op;
-  const LinkedInst& inst;  ///< with the operands that differ from phase to phase
-};
-
-/// The known code that an instruction of this type belongs to.
-template <class Linked>
-inline constexpr KnownCode kCodeOf = KnownCode::None;
-template <KnownCode code, unsigned pc>
-inline constexpr KnownCode kCodeOf<KnownInst<code, pc>> = code;
-
-template <Op op, LinkedField field, KnownCode code, unsigned pc>
-FVM_HOST_DEVICE constexpr std::uint32_t linked(const KnownInst<code, pc>& known) {
-  static_assert(op == KnownInst<code, pc>::kOp);
-  if constexpr (known::is_constant(field) || known::is_accumulator(field))
-    return linked<op, field>(KnownInst<code, pc>::kInst);
-  else
-    return linked<op, field>(known.inst);
+/// Returns the number in a known code of its instruction with this opcode: of the first one, or of the `after`-th that
+/// follows it.
+template <KnownCode code>
+consteval unsigned find(Op op, unsigned after) {
+  unsigned pc = 0;
+  while (Of<code>::kCode[pc].op != op || after-- != 0) ++pc;
+  return pc;
 }
+template <KnownCode code, Op op, unsigned after = 0>
+inline constexpr unsigned kPc = find<code>(op, after);
+
+}  // namespace known
 
 /// A known code, as linking looks for it.
 struct KnownForm {
