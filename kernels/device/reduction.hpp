@@ -119,10 +119,8 @@ FVM_DEVICE void reduce_by_warps(const Reduction& reduction, const Cells& cells, 
   const std::uint32_t warp = thread.index / most, lane = thread.index % most;
   const std::uint32_t lanes = thread.count - warp * most < most ? thread.count - warp * most : most;
   for_elements(reduction, warp, warps, [&](std::uint32_t row, std::uint32_t column) {
-    Element total{}, begin{};
+    Element total{};
     const Element* const first = cells.template first_copy<Element>(reduction, row, column);
-    // Loads what the sum begins with before it is needed.
-    if (lane == 0 && !reduction.in_place) begin = cells.template begin<Element>(reduction, row, column);
     FVM_NO_UNROLL
     for (std::uint32_t copy = lane; copy < reduction.count; copy += lanes)
       total.add(*copy_of(reduction, first, copy));
@@ -132,7 +130,7 @@ FVM_DEVICE void reduce_by_warps(const Reduction& reduction, const Cells& cells, 
       if (there) total.add(more);
     }
     if (lane != 0) return;
-    if (!reduction.in_place) total.add(begin);
+    if (!reduction.in_place) total.add(cells.template begin<Element>(reduction, row, column));
     cells.template end<Element>(reduction, row, column, total);
   });
 }
