@@ -135,7 +135,7 @@ class KnownBlock {
       begin = block * step;
       end = least(begin + step, end);
     }
-    const std::uint32_t step = linked<Op::Map, Step>(inst<Op::Map, kJoins ? 2 : 1>());
+    const std::uint32_t step = linked<Op::Map, Step>(inst < Op::Map, kJoins ? 2 : 1 > ());
     begin = least(begin + y_ * step, end);
     end = least(begin + step, end);
     const std::uint32_t copy = kOwn == KnownCode::Leaves ? 0 : block * extent(LaunchDimension::BlockY) + y_;
@@ -185,8 +185,8 @@ class KnownBlock {
    private:
     template <class Element>
     FVM_DEVICE Element* cell(std::uint32_t row, std::uint32_t column) const {
-      return block.template part<Element>(
-                 index(LaunchDimension::GridY) * extent(LaunchDimension::BlockY), row) +
+      return block.template part<Element>(index(LaunchDimension::GridY) * extent(LaunchDimension::BlockY),
+                                          row) +
              column;
     }
   };
@@ -218,15 +218,9 @@ class KnownBlock {
 
   template <class Cells>
   FVM_DEVICE void reduce(const Copies& copies, std::uint32_t barrier) const {
-    const Reduction reduction{known::kScores,
-                              known::kParts,
-                              0,
-                              copies.count,
-                              first_row_,
-                              rows_,
-                              launch_.program.num_outputs,
-                              copies.bytes,
-                              copies.in_place};
+    const Reduction reduction{
+        known::kScores, known::kParts,  0, copies.count, first_row_, rows_, launch_.program.num_outputs,
+        copies.bytes,   copies.in_place};
     const ReducingThread thread{thread_.number, thread_.count};
     if (adds_by_warps<Sum>(reduction, launch_.program.any_order, thread.count))
       reduce_by_warps<Sum>(reduction, Cells{*this}, thread, barrier);

@@ -161,8 +161,7 @@ class ThreadMachine : public ThreadSums {
   /// Ends the work of all blocks of the same grid.x but the one that comes here last. The blocks that do not go on come
   /// to the remaining barriers, and do nothing else.
   FVM_DEVICE_COLD void join_blocks(const LinkedInst& end) {
-    const bool last =
-        joins_last(*launch_, linked<Op::End, Offset>(end), state_->number, barrier_at(end));
+    const bool last = joins_last(*launch_, linked<Op::End, Offset>(end), state_->number, barrier_at(end));
     state_->unsettled = false;
     if (!last) state_->idle = kIdleToTheEnd;
   }

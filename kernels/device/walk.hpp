@@ -433,8 +433,9 @@ FVM_DEVICE void deliver_leaves(const ThreadWalk& walk, const Rows& rows) {
 /// The most trees or rows that walks which add leaves take in lockstep. Nodes of 12 bytes, which are three loads, and
 /// leaves aside take more registers, so at most two such walks go in lockstep.
 template <class View, class Rows>
-inline constexpr unsigned kAddedTogether =
-    sizeof(typename View::Node) != 12 && !View::kLeavesAside ? Rows::kMaxLockstep : 2;
+inline constexpr unsigned kAddedTogether = sizeof(typename View::Node) != 12 && !View::kLeavesAside
+                                               ? Rows::kMaxLockstep
+                                               : 2;
 
 /// Walks the thread's rows and trees in the tiles of the walker, and adds leaves to float32 sums.
 template <class View, Space nodes, class Rows>

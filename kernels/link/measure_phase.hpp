@@ -374,7 +374,8 @@ class PhaseMeasurer {
       return program_.accumulators()[known.accumulators[a]].kind;
     };
     if (kind(known::kScores) != AccumulatorKind::F32 || kind(known::kParts) != parts) return false;
-    const bool shared = phase_.accumulators[map_.accumulators[known.accumulators[known::kParts]].storage].shared;
+    const bool shared =
+        phase_.accumulators[map_.accumulators[known.accumulators[known::kParts]].storage].shared;
     if (known.code != KnownCode::Leaves && shared != (unjoined(known.code) == known.code)) return false;
     if (program_.meta().num_trees == 0) return false;
     if (!phase_.layout || takes_codes(*phase_.layout) || phase_.rows_per_block != 0) return false;
