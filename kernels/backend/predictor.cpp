@@ -469,20 +469,14 @@ class DevicePredictor final : public CallPredictor {
     if (launch.known != KnownCode::None) set_known(phase.known, launch);
   }
 
-  /// Gives a launch known code, its walk, and its accumulators their numbers there.
+  /// Gives a launch known code, its walk, and the accumulator of its parts, the only one that it uses.
   void set_known(const KnownPhase& known, Launch& launch) const {
     std::copy(known.insts.begin(), known.insts.end(), launch.code);
     for (const LinkedInst& inst : known.insts)
       if (inst.op == Op::Walk) launch.walker = device_.walker(linked<Op::Walk, LinkedField::Walker>(inst));
     launch.group = device_.group(launch.walker.group);
-    const std::array<LaunchAccumulator, kAccumulators> of_program = std::to_array(launch.accumulators);
-    for (std::size_t a = 0; a < known.accumulators.size(); ++a) {
-      if (known.accumulators[a] == UINT32_MAX) continue;
-      LaunchAccumulator& to = launch.accumulators[a];
-      to = of_program[known.accumulators[a]];
-      const auto* const parent = std::ranges::find(known.accumulators, to.parent);
-      to.parent = static_cast<std::uint32_t>(parent - known.accumulators.begin());
-    }
+    const LaunchAccumulator parts = launch.accumulators[known.accumulators[known::kParts]];
+    launch.accumulators[known::kParts] = parts;
   }
 
   Program program_;

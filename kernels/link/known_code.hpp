@@ -1,8 +1,7 @@
 // Codes that kernels know when they are compiled: those that the schedule `gpu` makes where threads share the trees of
-// a row. A kernel interprets any other code. Of a known code it runs each instruction by the machine's function for it,
-// as the interpreter does, but the order of instructions and the numbers of their registers and accumulators are
-// constants. So the thread's state stays in registers, and no opcode is looked for. In: the code of a phase. Out: the
-// known code that it is.
+// a row. A kernel interprets any other code. A known code is one piece of device code (kernels/device/known_block.hpp),
+// which reads the operands that differ from phase to phase, looks for no opcode and keeps the thread's state in
+// registers. In: the code of a phase. Out: the known code that it is.
 #pragma once
 
 #include <array>
