@@ -27,10 +27,13 @@
 
 namespace forestvm::kernels {
 
-/// Turns the scores of a row into values. It is not inlined, because most calls have no transform.
-FVM_DEVICE_CALL void call_transform_row(const LaunchProgram& program, Transform kind, float* scores) {
-  transform_row(kind, scores, program.num_outputs, program.parameters);
-}
+/// Turns the scores of a row into values. It is not inlined, because most calls have no transform, and a member, because
+/// kernels that take codes only do not call it.
+struct RowTransform {
+  FVM_DEVICE_COLD static void run(const LaunchProgram& program, Transform kind, float* scores) {
+    transform_row(kind, scores, program.num_outputs, program.parameters);
+  }
+};
 
 template <class Listed, KnownCode code>
 class KnownBlock {
@@ -248,7 +251,7 @@ class KnownBlock {
     for (std::uint32_t row = thread_.number; row < rows_; row += thread_.count) {
       float* const values = result(row);
       if (kind != known::kNoTransform)
-        call_transform_row(launch_.program, static_cast<Transform>(kind), values);
+        RowTransform::run(launch_.program, static_cast<Transform>(kind), values);
       if (pair == Pair::None) continue;
       const float score = *values;
       for (const std::uint32_t k : {0u, 1u}) values[k] = value_of(pair, &score, k);
