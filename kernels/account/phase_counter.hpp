@@ -31,9 +31,9 @@ struct WalkCost;
 #define FVM_INSTRUCTIONS(name, instructions) inline constexpr double name = instructions;
 #include "kernels/account/instruction_costs.def"
 
-/// Instructions that known code (kernels/device/known_block.hpp) issues for what interpreted code issues 1 for, for each
-/// of gpu_costs::Sums: of all but visits of nodes, further outputs and leaves that are added in order. It has no instructions to begin, round and store
-/// sums, which are counted for interpreted code only.
+/// Instructions that known code (kernels/device/known_block.hpp) issues for what interpreted code issues 1 for, for
+/// each of gpu_costs::Sums: of all but visits of nodes, further outputs and leaves that are added in order. It has no
+/// instructions to begin, round and store sums, which are counted for interpreted code only.
 inline constexpr double kKnownParts[gpu_costs::kSums] = {0.26, 0.28, 0.27};
 
 /// The rows or trees that a range register holds in an iteration. The CodeMap has bounds for all iterations together.

@@ -1,8 +1,8 @@
-// Runs a known code (see known_code.hpp): the instructions of a block whose threads share the trees of each of its rows,
-// as one piece of code. In: a launch whose code is known, and whose results have room for the scores of a row. Out: what
-// the interpreter makes of the same code. It does without what only separate instructions need: sums begin in registers
-// and not in memory that is set before, scores are made where results lie, and barriers stand only where threads read
-// what others have written: after copies of rows, after walks, and before a transform.
+// Runs a known code (see known_code.hpp): the instructions of a block whose threads share the trees of each of its
+// rows, as one piece of code. In: a launch whose code is known, and whose results have room for the scores of a row.
+// Out: what the interpreter makes of the same code. It does without what only separate instructions need: sums begin
+// in registers and not in memory that is set before, scores are made where results lie, and barriers stand only where
+// threads read what others have written: after copies of rows, after walks, and before a transform.
 //
 // Extents of the launch's dimensions are the numbers of iterations of their maps, so that every block has rows, and
 // every thread trees unless its block has fewer than others that share the trees of its rows.
@@ -27,8 +27,8 @@
 
 namespace forestvm::kernels {
 
-/// Turns the scores of a row into values. It is not inlined, because most calls have no transform, and a member, because
-/// kernels that take codes only do not call it.
+/// Turns the scores of a row into values. It is not inlined, because most calls have no transform, and a member,
+/// because kernels that take codes only do not call it.
 struct RowTransform {
   FVM_DEVICE_COLD static void run(const LaunchProgram& program, Transform kind, float* scores) {
     transform_row(kind, scores, program.num_outputs, program.parameters);

@@ -356,8 +356,8 @@ class AddingWalks {
   bool rows_outer_;
 };
 
-/// Walks a row through T trees of the group in lockstep, from tree `first` on, and calls to(tree, value) for their leaves
-/// in that order. It takes the steps of AddingWalks.
+/// Walks a row through T trees of the group in lockstep, from tree `first` on, and calls to(tree, value) for their
+/// leaves in that order. It takes the steps of AddingWalks.
 template <unsigned T, class View, class Rows, class To>
 FVM_DEVICE void deliver_values(const ThreadWalk& walk, const Rows& rows, std::uint32_t first,
                                std::uint32_t row, const To& to) {
