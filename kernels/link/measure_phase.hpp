@@ -367,8 +367,8 @@ class PhaseMeasurer {
     }
   }
 
-  /// Returns whether a phase whose code is known has trees, accumulators of the kinds and in the memory that known codes
-  /// take, its rows in shared memory, and walks that go as known codes go.
+  /// Returns whether a phase whose code is known has trees, accumulators of the kinds and in the memory that known
+  /// codes take, its rows in shared memory, and walks that go as known codes go.
   bool runs_known(const KnownPhase& known, AccumulatorKind parts) const {
     const auto kind = [&](known::Accumulator a) {
       return program_.accumulators()[known.accumulators[a]].kind;
