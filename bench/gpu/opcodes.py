@@ -405,15 +405,21 @@ def call(i):
     return [f"return {i.target()}"]
 
 
+def if_they_hold(i, lines):
+    """Returns the lines for an instruction whose first operands are predicates that must hold, too."""
+    held = [predicate(text) for text in i.predicates_behind(0)]
+    return [f"if {' and '.join(held)}:", *(f"  {line}" for line in lines)] if held else lines
+
+
 def back(i):
     i.only("REL", "NODEC")
-    name = i.operands[0].split()[0]
-    return [f"return {i.word(name)}"]
+    name = i.operands[-1].split()[0]
+    return if_they_hold(i, [f"return {i.word(name)}"])
 
 
 def leave(i):
     i.only()
-    return ["return None"]
+    return if_they_hold(i, ["return None"])
 
 
 def barrier(i):

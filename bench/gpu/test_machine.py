@@ -144,6 +144,15 @@ class OfCode(unittest.TestCase):
         self.expect("I2F.U32.RP R1, R2", 1, sass.bits(2.0**24 + 2), r2=2**24 + 1)
         self.expect("F2I.FTZ.U32.TRUNC.NTZ R1, R2", 1, 0xFFFFFFFF, r2=sass.bits(1e20))
 
+    def test_threads_end_and_return_where_a_predicate_says(self):
+        for text, here in (("EXIT P0", None), ("EXIT", None), ("RET.REL.NODEC P0, R4 `(forestvm_phase_Test)", 0x70),
+                           ("RET.REL.NODEC R4 `(forestvm_phase_Test)", 0x70)):
+            for holds in (True, False):
+                lines = opcodes.statements(0, text, {}, None)
+                scope = dict(vars(sass), r=[0x70] * 256, p=[holds] * 7)
+                exec("\n".join(["def run():", *(f"  {line}" for line in lines), "  return 'goes on'"]), scope)
+                self.assertEqual(scope["run"](), here if holds or "P0" not in text else "goes on", text)
+
     def test_what_is_not_known_says_so(self):
         for text in ("SHFL.UP PT, R1, R2, 0x1, RZ", "IMAD.NEW R1, R2, R3, R4", "FROBNICATE R1", "MOV R1, foo"):
             with self.assertRaisesRegex(sass.Unknown, f"^0x0: {text.split(' ')[0]}"):

@@ -31,9 +31,10 @@ struct WalkCost;
 #define FVM_INSTRUCTIONS(name, instructions) inline constexpr double name = instructions;
 #include "kernels/account/instruction_costs.def"
 
-/// Instructions that known code (kernels/link/known_code.hpp) issues for what interpreted code issues 1 for, for each
-/// of gpu_costs::Sums: of all but visits of nodes and further outputs.
-inline constexpr double kKnownParts[gpu_costs::kSums] = {0.43, 0.38, 0.3};
+/// Instructions that known code (kernels/device/known_block.hpp) issues for what interpreted code issues 1 for, for
+/// each of gpu_costs::Sums: of all but visits of nodes, further outputs and leaves that are added in order. It has no
+/// instructions to begin, round and store sums, which are counted for interpreted code only.
+inline constexpr double kKnownParts[gpu_costs::kSums] = {0.26, 0.28, 0.27};
 
 /// The rows or trees that a range register holds in an iteration. The CodeMap has bounds for all iterations together.
 /// Costs differ by iteration, so this file follows each one.
@@ -75,13 +76,15 @@ class PhaseCounter {
     Repeats repeats;
     if (phase_.rows_per_block != 0) repeats.blocks = phase_.extent[0];
     const gpu_costs::Sums sums = sums_of_code();
-    const bool known = phase_.known.code != KnownCode::None;
-    const gpu_costs::CodeCosts& code = gpu_costs::code_costs(kernels_, sums, known, phase_.joins);
+    known_ = phase_.known.code != KnownCode::None;
+    const gpu_costs::CodeCosts& code = gpu_costs::code_costs(kernels_, sums, known_, phase_.joins);
     wait(BlockPart::Code, repeats, gpu_costs::block_latency(code, warps()));
     account_.blocks.code = warps() * gpu_costs::warp_passing(code);
-    if (known) part_ = kKnownParts[static_cast<std::size_t>(sums)];
+    if (known_) part_ = kKnownParts[static_cast<std::size_t>(sums)];
     sharing_ = phase_.threads();
     issue(repeats, kStart);
+    if (known_ && program_.meta().num_outputs != 1)
+      issue(repeats, as_many(kKnownElements + (sums == gpu_costs::Sums::Leaves ? 0 : kKnownSums)));
     count(0, static_cast<std::uint32_t>(phase_.code.size()), repeats);
     const ArchitectureInfo& sm = info(device_.architecture);
     account_.extent = phase_.extent;
@@ -148,6 +151,7 @@ class PhaseCounter {
           label(inst, repeats);
           break;
         case Op::Init:
+          if (known_) break;
           issue_sums<Op::Init>(inst, repeats);
           add_sums<Op::Init, AccOut>(inst, repeats);
           break;
@@ -173,6 +177,7 @@ class PhaseCounter {
           reduce(reduction_fields<Op::ReduceInplace>(inst), repeats, 1);
           break;
         case Op::Round:
+          if (known_) break;
           issue(repeats, kRound);
           add_sums<Op::Round, AccIn>(inst, repeats);
           add_sums<Op::Round, AccOut>(inst, repeats);
@@ -442,6 +447,7 @@ class PhaseCounter {
     const double width = output_width(program_, request_.output);
     const double element = program_.meta().score_type == ScalarType::Float64 ? sizeof(double) : sizeof(float);
     account_.bytes.results += rows * width * element;
+    if (known_) return;
     issue_store(repeats, chunks_[linked<Op::Store, Rows>(inst)], width);
     add_sums(linked<Op::Store, AccIn>(inst), rows * width);
   }
@@ -487,6 +493,7 @@ class PhaseCounter {
   void privatize(const LinkedInst& inst, const Repeats& repeats) {
     const std::uint32_t to = linked<Op::Privatize, AccOut>(inst);
     const double of_row = kPrivateSum + as_many((width_of(to) - 1) * kMoreOfSum);
+    if (known_) return;
     if (linked<Op::Privatize, Zeroed>(inst) != 0 || map_.accumulators[to].storage != to)
       return issue(repeats, kPrivatize);
     const double rows = rows_of_warp(chunks_[linked<Op::Privatize, Rows>(inst)]);
@@ -509,7 +516,7 @@ class PhaseCounter {
          gpu_costs::reduce_latency(of_block, copies, phase_.threads(), any_order,
                                    in_shared_memory(reduction.from)));
     add_sums(reduction.from, sums * iterations(chunks_[reduction.reduced].range.size(), reduction.step));
-    add_sums(reduction.to, often * sums);
+    if (!known_) add_sums(reduction.to, often * sums);
   }
 
   void set_rates(const ArchitectureInfo& sm) {
@@ -569,8 +576,9 @@ class PhaseCounter {
   std::vector<bool> staged_groups_;
   double sharing_ =
       1;  ///< threads that share the rows of a block: no loop around is mapped to their dimensions
-  double joined_ = 1;  ///< blocks of which one does what is counted
-  double part_ = 1;    ///< instructions that the code issues for what interpreted code issues 1 for
+  double joined_ = 1;   ///< blocks of which one does what is counted
+  bool known_ = false;  ///< true if the kernel knows the code
+  double part_ = 1;     ///< instructions that the code issues for what interpreted code issues 1 for
   bool trees_across_lanes_ = false;
   bool threads_are_mapped_ = false;
   double block_rows_ = 0;                            ///< rows of a full block

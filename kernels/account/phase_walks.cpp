@@ -67,7 +67,11 @@ void PhaseCounter::walk(const LinkedInst& inst, const Repeats& repeats) {
     leaves = std::min<double>(trees.size(), program_.meta().num_outputs);
   else if (kind == AccumulatorKind::F32 && walker.atomic == 0)
     leaves = iterations(trees.size(), walker.interleaved_trees);
-  add_sums(accumulator, repeats.threads * rows.range.size() * leaves * (is_per_tree(kind) ? 1 : 2));
+  const double sums = repeats.threads * rows.range.size();
+  if (known_ && !is_per_tree(kind))  // stored when all leaves have been added
+    add_sums(accumulator, sums * width_of(accumulator));
+  else
+    add_sums(accumulator, sums * leaves * (is_per_tree(kind) ? 1 : 2));
 }
 
 void PhaseCounter::leaves(const LinkedInst& inst, const Repeats& repeats) {
@@ -186,8 +190,8 @@ void PhaseCounter::sum_trees(const LinkedInst& inst, const Repeats& repeats) {
   const double trees = vectors ? meta.num_trees : iterations(meta.num_trees, meta.num_outputs);  // of a sum
   const double own = rows_of_warp(chunks_[linked<Op::SumTrees, Rows>(inst)], meta.num_outputs);
   const bool shared = in_shared_memory(from), successive = meta.num_outputs == 1;
-  issue(repeats,
-        kSumTrees + own * (kSumOfTrees + trees * (successive && !vectors ? kAddNextLeaf : kAddLeaf)));
+  issue(repeats, kSumTrees + own * (kSumOfTrees +
+                                    as_many(trees * (successive && !vectors ? kAddNextLeaf : kAddLeaf))));
   wait(BlockPart::Sums, repeats,
        std::ceil(own) * gpu_costs::adding_latency({trees, shared, successive, vectors}));
   const double of_block = chunks_[linked<Op::SumTrees, Rows>(inst)].range.size() * width_of(from);
@@ -203,7 +207,7 @@ void PhaseCounter::sum_trees(const LinkedInst& inst, const Repeats& repeats) {
     account_.bytes.nodes += leaves * function_bytes;
     account_.bytes.rows += leaves / std::max(1u, meta.num_trees) * leaf_value_bytes_;
   }
-  add_sums(linked<Op::SumTrees, AccOut>(inst), 2 * added);
+  if (!known_) add_sums(linked<Op::SumTrees, AccOut>(inst), 2 * added);
 }
 
 /// Returns the wavefronts of a node load of a warp. A load of w words is done for 32 / w lanes at a time.

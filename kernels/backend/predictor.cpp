@@ -461,26 +461,22 @@ class DevicePredictor final : public CallPredictor {
       to.gives_values = to.kind == AccumulatorKind::F32 && launch.pass.values != nullptr &&
                         launch.pass.pair == Pair::None && launch.pass.value_width == 1;
     }
-    // Known codes begin all rows' sums at the same numbers, and walk all trees.
-    const bool is_plain = launch.pass.wide_values == nullptr && !options.base && !options.rounds;
+    // Known codes begin all rows' sums at the same numbers, walk all trees, and make scores where results lie.
+    const bool is_plain = launch.pass.values != nullptr &&
+                          launch.pass.value_width >= program_.meta().num_outputs && !options.base &&
+                          !options.rounds;
     launch.known = is_plain ? phase.known.code : KnownCode::None;
     if (launch.known != KnownCode::None) set_known(phase.known, launch);
   }
 
-  /// Gives a launch known code, its walk, and its accumulators their numbers there.
+  /// Gives a launch known code, its walk, and the accumulator of its parts, the only one that it uses.
   void set_known(const KnownPhase& known, Launch& launch) const {
     std::copy(known.insts.begin(), known.insts.end(), launch.code);
     for (const LinkedInst& inst : known.insts)
       if (inst.op == Op::Walk) launch.walker = device_.walker(linked<Op::Walk, LinkedField::Walker>(inst));
     launch.group = device_.group(launch.walker.group);
-    const std::array<LaunchAccumulator, kAccumulators> of_program = std::to_array(launch.accumulators);
-    for (std::size_t a = 0; a < known.accumulators.size(); ++a) {
-      if (known.accumulators[a] == UINT32_MAX) continue;
-      LaunchAccumulator& to = launch.accumulators[a];
-      to = of_program[known.accumulators[a]];
-      const auto* const parent = std::ranges::find(known.accumulators, to.parent);
-      to.parent = static_cast<std::uint32_t>(parent - known.accumulators.begin());
-    }
+    const LaunchAccumulator parts = launch.accumulators[known.accumulators[known::kParts]];
+    launch.accumulators[known::kParts] = parts;
   }
 
   Program program_;

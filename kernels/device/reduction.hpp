@@ -1,6 +1,6 @@
-// Reductions: the threads of a block together add the copies of an accumulator. In: the elements and their copies,
-// to which a Cells object gives pointers: first_copy(reduction, row, column) and sum(reduction, row, column). Out:
-// the sums.
+// Reductions: the threads of a block together add the copies of an accumulator. In: a Cells object, whose
+// first_copy(reduction, row, column) is the address of an element's first copy, and begin(reduction, row, column) what
+// its sum begins with. Out: sums, which end(reduction, row, column, total) takes.
 #pragma once
 
 #include <cstddef>
@@ -80,13 +80,14 @@ FVM_DEVICE const Element* copy_of(const Reduction& reduction, const Element* fir
 template <class Element, class Cells>
 FVM_DEVICE void reduce_in_order(const Reduction& reduction, const Cells& cells, ReducingThread thread) {
   for_elements(reduction, thread.index, thread.count, [&](std::uint32_t row, std::uint32_t column) {
-    Element* const sum = cells.template sum<Element>(reduction, row, column);
     const Element* const first = cells.template first_copy<Element>(reduction, row, column);
-    Element total = reduction.in_place && reduction.count == 0 ? Element{} : *sum;
+    Element total = reduction.in_place && reduction.count == 0
+                        ? Element{}
+                        : cells.template begin<Element>(reduction, row, column);
     FVM_NO_UNROLL
     for (std::uint32_t copy = reduction.in_place ? 1 : 0; copy < reduction.count; ++copy)
       total.add(*copy_of(reduction, first, copy));
-    *sum = total;
+    cells.template end<Element>(reduction, row, column, total);
   });
 }
 
@@ -129,9 +130,8 @@ FVM_DEVICE void reduce_by_warps(const Reduction& reduction, const Cells& cells, 
       if (there) total.add(more);
     }
     if (lane != 0) return;
-    Element* const sum = cells.template sum<Element>(reduction, row, column);
-    if (!reduction.in_place) total.add(*sum);
-    *sum = total;
+    if (!reduction.in_place) total.add(cells.template begin<Element>(reduction, row, column));
+    cells.template end<Element>(reduction, row, column, total);
   });
 }
 

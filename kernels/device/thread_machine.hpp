@@ -9,19 +9,18 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 #include <forestvm/core/interpret.hpp>
 #include <forestvm/core/layouts.hpp>
 
 #include "kernels/device/encode_row.hpp"
+#include "kernels/device/join_blocks.hpp"
 #include "kernels/device/layout_list.hpp"
 #include "kernels/device/stage.hpp"
 #include "kernels/device/stage_trees.hpp"
 #include "kernels/device/thread_state.hpp"
 #include "kernels/device/thread_sums.hpp"
 #include "kernels/device/walk.hpp"
-#include "kernels/link/known_code.hpp"
 #include "kernels/link/launch.hpp"
 #include "kernels/vendor/device.hpp"
 
@@ -41,29 +40,21 @@ FVM_DEVICE_CALL Range within(Range trees, TreeRange walked) {
 /// instructions, and sums that are not float32, are function calls. A function that is called gets a copy of the
 /// machine: if the machine's own address were known elsewhere, compilers would read its pointer to the launch from
 /// memory, and the launch through that pointer.
-///
-/// Unless `known_code` is None, the machine runs a known code: then it has the functions of that code's instructions
-/// only, and calls nothing that knows its address, so that compilers keep the state in registers.
-template <class Listed, KnownCode known_code = KnownCode::None>
+template <class Listed>
 class ThreadMachine : public ThreadSums {
  public:
   using enum LinkedField;
-  static constexpr bool kKnown = known_code != KnownCode::None;
-  using State = std::conditional_t<kKnown, ThreadState, InterpreterState>;
-
   static constexpr bool kRunsInStep = true;
 
-  FVM_DEVICE ThreadMachine(const Launch& launch, State& state) : ThreadSums(launch, state) {
+  FVM_DEVICE ThreadMachine(const Launch& launch, InterpreterState& state) : ThreadSums(launch, state) {
     Range rows{0, launch.pass.row_count, 0};
-    if constexpr (!kKnown)
-      if ((launch.rows_per_block | launch.copy_count) !=
-          0) {  // asks once in most launches, which have neither
-        if (launch.rows_per_block != 0)
-          rows = slice(rows, launch.rows_per_block * index(LaunchDimension::GridX),
-                       launch.rows_per_block * (index(LaunchDimension::GridX) + 1));
-        if (launch.copy_count != 0 && state.staged_trees.start(launch, block_thread()))
-          Device::sync(kMaxPhaseCode);
-      }
+    if ((launch.rows_per_block | launch.copy_count) != 0) {  // asks once in most launches, which have neither
+      if (launch.rows_per_block != 0)
+        rows = slice(rows, launch.rows_per_block * index(LaunchDimension::GridX),
+                     launch.rows_per_block * (index(LaunchDimension::GridX) + 1));
+      if (launch.copy_count != 0 && state.staged_trees.start(launch, block_thread()))
+        Device::sync(kMaxPhaseCode);
+    }
     ranges[kRowsRegister] = rows;
     ranges[kTreesRegister] = {0, launch.program.num_trees, 0};
     state.block_row = rows.begin;
@@ -74,8 +65,7 @@ class ThreadMachine : public ThreadSums {
     return linked<Op::For, Iterations>(loop) != 0;
   }
 
-  template <class Linked>
-  FVM_DEVICE void enter(const Linked& loop) {
+  FVM_DEVICE void enter(const LinkedInst& loop) {
     const std::uint32_t dimension = linked<Op::Map, Dimension>(loop);
     const LoopOperands operands = loop_operands<Op::Map>(loop);
     const bool of_block = dimension >= kGridDimensions;
@@ -90,34 +80,26 @@ class ThreadMachine : public ThreadSums {
     }
     const Range chunk = chunk_of(ranges[operands.in], operands.step, iteration);
     ranges[operands.out] = chunk;
-    if (!of_block && operands.out == (kKnown ? known::kRows : launch_->block_rows))
-      state_->block_row = chunk.begin;
+    if (!of_block && operands.out == launch_->block_rows) state_->block_row = chunk.begin;
     if (state_->idle != 0 || chunk.size() == 0) ++state_->idle;
   }
 
-  template <class Linked>
-  FVM_DEVICE bool leave(const Linked& end) {
+  FVM_DEVICE bool leave(const LinkedInst& end) {
     const std::uint32_t dimension = linked<Op::End, Dimension>(end);
-    if constexpr (!kKnown)
-      if (dimension == kDimensions) return next(launch_->code[linked<Op::End, Partner>(end)]);
-    if constexpr (kKnown)
-      state_->idle =
-          0;  // instructions follow the last of the block's ends only, and no block is without rows
-    else if (state_->idle != 0)
-      --state_->idle;
+    if (dimension == kDimensions) return next(launch_->code[linked<Op::End, Partner>(end)]);
+    if (state_->idle != 0) --state_->idle;
     if (dimension >= kGridDimensions) {
       settle(end);
       share_work(linked<Op::End, Peers>(end), IndexInBlock::of_thread());
-    } else if constexpr (!kKnown) {
-      if (linked<Op::End, Joined>(end) != 0) copy().join_blocks(end);
+    } else if (linked<Op::End, Joined>(end) != 0) {
+      copy().join_blocks(end);
     }
     return false;
   }
 
-  template <class Linked>
-  FVM_DEVICE void cache_rows(const Linked& inst) {
+  FVM_DEVICE void cache_rows(const LinkedInst& inst) {
     const std::uint32_t stride = linked<Op::CacheRows, Stride>(inst);
-    if (!kKnown && stride == 0) return;  // nothing is kept: walks read global memory
+    if (stride == 0) return;  // nothing is kept: walks read global memory
     Device::sync(barrier_at(inst));
     const Range rows = ranges[linked<Op::CacheRows, Rows>(inst)];
     std::byte* const to = Device::shared() + linked<Op::CacheRows, Offset>(inst);
@@ -126,7 +108,7 @@ class ThreadMachine : public ThreadSums {
                            linked<Op::CacheRows, Pitch>(inst)};
     state_->staged_rows_end = rows.end;
     if constexpr (kAsksWhatIsStaged) state_->staged_as = staged_as;
-    if (kKnown || are_values(staged_as)) {
+    if (are_values(staged_as)) {
       if constexpr (Listed::kTakesValues) stage_values(inst, rows, to);
     } else if (staged_as == StagedAs::Codes || launch_->pass.encode_to == nullptr) {
       if constexpr (Listed::kTakesCodes)
@@ -143,8 +125,7 @@ class ThreadMachine : public ThreadSums {
     if constexpr (Listed::kTakesCodes) encode_to_shared(inst);
   }
 
-  template <class Linked>
-  FVM_DEVICE void walk(const Linked& inst) {
+  FVM_DEVICE void walk(const LinkedInst& inst) {
     const std::uint32_t accumulator = linked<Op::Walk, AccOut>(inst);
     state_->unsettled = true;
     if (state_->idle != 0) return;
@@ -156,33 +137,10 @@ class ThreadMachine : public ThreadSums {
     walk.out_row = walk.rows.first;
     walk.out = accumulator_row<std::byte>(accumulator, walk.out_row);
     walk.delivery = delivery_of(launch_->accumulators[accumulator].kind);
-    if constexpr (kKnown)
-      with_listed_view(Listed{}, launch_->group.layout, [&]<class View>() {
-        if constexpr (!kTakesCodes<View>) walk_known<known_code, View>(walk, state_->staged_rows);
-      });
-    else
-      with_rows(walk, [&]<class View>(const auto& rows_at) { walk_rows<View>(walk, rows_at); });
+    with_rows(walk, [&]<class View>(const auto& rows_at) { walk_rows<View>(walk, rows_at); });
   }
 
   FVM_DEVICE void leaves(const LinkedInst& inst) const { copy().write_leaves(inst); }
-
-  /// Returns true in the block that comes last, of those of the same grid.x, to an end at which blocks join. It sees
-  /// what the others have written.
-  template <class Linked>
-  FVM_DEVICE bool joins_last(const Linked& end) {
-    auto* const last = reinterpret_cast<std::uint32_t*>(Device::shared() + linked<Op::End, Offset>(end));
-    sync_block(end);
-    if (state_->number == 0) {
-      std::uint32_t& arrived = launch_->pass.arrived[index(LaunchDimension::GridX)];
-      Device::fence();
-      const std::uint32_t before = Device::fetch_add(arrived, std::uint32_t{1});
-      *last = before + 1 == Device::extent(static_cast<unsigned>(LaunchDimension::GridY));
-      if (*last != 0) arrived = 0;
-      Device::fence();
-    }
-    sync_block(end);
-    return *last != 0;
-  }
 
  private:
   /// Begins the next iteration of a `for`. Returns false if there is none.
@@ -203,7 +161,9 @@ class ThreadMachine : public ThreadSums {
   /// Ends the work of all blocks of the same grid.x but the one that comes here last. The blocks that do not go on come
   /// to the remaining barriers, and do nothing else.
   FVM_DEVICE_COLD void join_blocks(const LinkedInst& end) {
-    if (!joins_last(end)) state_->idle = kIdleToTheEnd;
+    const bool last = joins_last(*launch_, linked<Op::End, Offset>(end), state_->number, barrier_at(end));
+    state_->unsettled = false;
+    if (!last) state_->idle = kIdleToTheEnd;
   }
 
   /// Copies trees into shared memory. Trees that are copied ahead go to two buffers, one after the other: when those of
@@ -277,8 +237,7 @@ class ThreadMachine : public ThreadSums {
   }
 
   /// Copies values of rows to shared memory, where staged_values() says.
-  template <class Linked>
-  FVM_DEVICE void stage_values(const Linked& inst, const Range& rows, std::byte* to) const {
+  FVM_DEVICE void stage_values(const LinkedInst& inst, const Range& rows, std::byte* to) const {
     if (const std::uint32_t stride = linked<Op::CacheRows, Stride>(inst); stride != 1)
       return stage_rows(*launch_, rows, stride, reinterpret_cast<float*>(to), block_thread());
     stage_whole_rows(*launch_, rows, linked<Op::CacheRows, RowBits>(inst), linked<Op::CacheRows, Pitch>(inst),
@@ -295,15 +254,14 @@ class ThreadMachine : public ThreadSums {
   FVM_DEVICE bool set_walk(ThreadWalk& walk, std::uint32_t walker, const Range& select, const Range& trees,
                            const Range& rows) const {
     walk.trees = trees;
-    walk.rows = kKnown ? ThreadRows{rows.begin, 1, 1} : rows_of_thread(rows);
+    walk.rows = rows_of_thread(rows);
     if (trees.begin == trees.end || walk.rows.count == 0) return false;
-    walk.walker = kKnown ? &launch_->walker : launch_->program.walkers + (walker + select.iteration);
-    const LaunchGroup& group = kKnown ? launch_->group : launch_->program.groups[walk.walker->group];
+    walk.walker = launch_->program.walkers + (walker + select.iteration);
+    const LaunchGroup& group = launch_->program.groups[walk.walker->group];
     walk.program = &launch_->program;
     walk.group = group.data;
     walk.staged = false;
     walk.first_tree = group.first_tree;
-    if constexpr (kKnown) return true;
     if (launch_->copy_count == 0) return true;
     walk.trees = within(trees, launch_->pass.walked);
     interpreter().staged_trees.for_groups(*launch_, [&](const StagedGroup& staged) {

@@ -14,115 +14,73 @@
 #include "kernels/device/reduction.hpp"
 #include "kernels/device/thread_state.hpp"
 #include "kernels/device/thread_work.hpp"
-#include "kernels/link/known_code.hpp"
 #include "kernels/link/launch.hpp"
 #include "kernels/vendor/device.hpp"
 
 namespace forestvm::kernels {
 
-/// The instructions that begin, add or write sums. Linked is LinkedInst, or the KnownInst of a known code.
+/// The instructions that begin, add or write sums.
 class ThreadSums : public ThreadWork {
  public:
   using ThreadWork::ThreadWork;
   FVM_DEVICE explicit ThreadSums(const ThreadWork& work) : ThreadWork(work) {}
 
-  template <class Linked>
-  FVM_DEVICE void init(const Linked& inst) {
+  FVM_DEVICE void init(const LinkedInst& inst) {
     const std::uint32_t accumulator = linked<Op::Init, LinkedField::AccOut>(inst);
     const Range rows = ranges[linked<Op::Init, LinkedField::Rows>(inst)];
-    if constexpr (kKnown<Linked>)
-      fill_rows<KnownSum<Linked>>(accumulator, rows, launch_->pass.base, 0);
-    else if (launch_->accumulators[accumulator].starts_alike)
+    if (launch_->accumulators[accumulator].starts_alike)
       fill_rows<F32Sum>(accumulator, rows, launch_->pass.base, 0);
     else
       copy().init_others(accumulator, rows);
   }
 
   FVM_DEVICE void zero(const LinkedInst& inst) {
-    clear<LinkedInst>(linked<Op::Zero, LinkedField::AccOut>(inst),
-                      ranges[linked<Op::Zero, LinkedField::Rows>(inst)]);
+    clear(linked<Op::Zero, LinkedField::AccOut>(inst), ranges[linked<Op::Zero, LinkedField::Rows>(inst)]);
   }
 
   FVM_DEVICE void add_base(const LinkedInst& inst) const { copy().add_base_scores(inst); }
 
-  template <class Linked>
-  FVM_DEVICE void privatize(const Linked& inst) {
+  FVM_DEVICE void privatize(const LinkedInst& inst) {
     const std::uint32_t accumulator = linked<Op::Privatize, LinkedField::AccOut>(inst);
     const LaunchAccumulator& to = launch_->accumulators[accumulator];
     const std::uint32_t iteration = ranges[linked<Op::Privatize, LinkedField::RangeIn>(inst)].iteration;
-    std::uint32_t before = 0;  // copies of the copies of the parent before its own one
-    if constexpr (!kKnown<Linked>)
-      before = state_->copies[to.parent] * to.iterations;
-    else if (kCodeOf<Linked> != unjoined(kCodeOf<Linked>) && accumulator == known::kParts)
-      before = state_->copies[known::kJoined] * to.iterations;
-    state_->copies[accumulator] = iteration + before;
+    // Before its copies lie those of the copies of its parent before its own one.
+    state_->copies[accumulator] = iteration + state_->copies[to.parent] * to.iterations;
     if (to.stored_elsewhere || linked<Op::Privatize, LinkedField::Zeroed>(inst) != 0) return;
-    clear<Linked>(accumulator, ranges[linked<Op::Privatize, LinkedField::Rows>(inst)]);
+    clear(accumulator, ranges[linked<Op::Privatize, LinkedField::Rows>(inst)]);
   }
 
-  template <class Linked>
-  FVM_DEVICE void reduce_dim(const Linked& inst) const {
+  FVM_DEVICE void reduce_dim(const LinkedInst& inst) const {
     const ReductionFields fields = reduction_fields<Op::ReduceDim>(inst);
-    if constexpr (kKnown<Linked>)
-      reduce<KnownSum<Linked>>(inst, fields, false);
-    else if (launch_->accumulators[fields.to].kind == AccumulatorKind::F32)
+    if (launch_->accumulators[fields.to].kind == AccumulatorKind::F32)
       reduce<F32Sum>(inst, fields, false);
     else
       copy().template reduce_others<Op::ReduceDim>(inst);
   }
-  template <class Linked>
-  FVM_DEVICE void reduce_inplace(const Linked& inst) const {
-    if constexpr (kKnown<Linked>)
-      reduce<KnownSum<Linked>>(inst, reduction_fields<Op::ReduceInplace>(inst), true);
-    else
-      copy().template reduce_others<Op::ReduceInplace>(inst);
+  FVM_DEVICE void reduce_inplace(const LinkedInst& inst) const {
+    copy().template reduce_others<Op::ReduceInplace>(inst);
   }
 
-  template <class Linked>
-  FVM_DEVICE void round(const Linked& inst) const {
-    if constexpr (kKnown<Linked>)
-      round_sums<KnownSum<Linked>, float>(inst);
-    else
-      copy().round_sums_of_kind(inst);
-  }
+  FVM_DEVICE void round(const LinkedInst& inst) const { copy().round_sums_of_kind(inst); }
+  FVM_DEVICE void sum_trees(const LinkedInst& inst) const { copy().add_trees_of_kind(inst); }
+  FVM_DEVICE void transform(const LinkedInst& inst) const { copy().transform_rows(inst); }
 
-  template <class Linked>
-  FVM_DEVICE void sum_trees(const Linked& inst) const {
-    if constexpr (kKnown<Linked>)
-      add_trees<float>(inst);
-    else
-      copy().add_trees_of_kind(inst);
-  }
-  template <class Linked>
-  FVM_DEVICE void transform(const Linked& inst) const {
-    if constexpr (kKnown<Linked>)
-      transform_known(inst);
-    else
-      copy().transform_rows(inst);
-  }
-
-  template <class Linked>
-  FVM_DEVICE void store(const Linked& inst) const {
+  FVM_DEVICE void store(const LinkedInst& inst) const {
     const std::uint32_t accumulator = linked<Op::Store, LinkedField::AccIn>(inst);
-    if (!kKnown<Linked> && launch_->accumulators[accumulator].gives_values)
+    if (launch_->accumulators[accumulator].gives_values)
       for_rows(ranges[linked<Op::Store, LinkedField::Rows>(inst)], [&](std::uint32_t row) {
         launch_->pass.values[row] = *accumulator_row<float>(accumulator, row);
       });
-    else if (kKnown<Linked> || (launch_->accumulators[accumulator].kind == AccumulatorKind::F32 &&
-                                launch_->pass.wide_values == nullptr))
+    else if (launch_->accumulators[accumulator].kind == AccumulatorKind::F32 &&
+             launch_->pass.wide_values == nullptr)
       store_rows<float>(accumulator, ranges[linked<Op::Store, LinkedField::Rows>(inst)],
                         launch_->pass.values);
-    else if constexpr (!kKnown<Linked>)
+    else
       copy().store_others(accumulator, ranges[linked<Op::Store, LinkedField::Rows>(inst)]);
   }
   FVM_DEVICE void label(const LinkedInst& inst) const { copy().label_rows(inst); }
 
  private:
-  template <class Linked>
-  static constexpr bool kKnown = kCodeOf<Linked> != KnownCode::None;
-  template <class Linked>
-  using KnownSum = typename known::Of<kCodeOf<Linked>>::Sum;
-
   /// Returns a copy, on which functions that are not inlined are called.
   FVM_DEVICE ThreadSums copy() const { return ThreadSums(interpreted()); }
 
@@ -156,8 +114,8 @@ class ThreadSums : public ThreadWork {
                   [&]<class Score>() { round_sums<Element, Score>(inst); });
     });
   }
-  template <class Element, class Score, class Linked>
-  FVM_DEVICE void round_sums(const Linked& inst) const {
+  template <class Element, class Score>
+  FVM_DEVICE void round_sums(const LinkedInst& inst) const {
     const std::uint32_t to = linked<Op::Round, LinkedField::AccOut>(inst),
                         from = linked<Op::Round, LinkedField::AccIn>(inst);
     for_rows(ranges[linked<Op::Round, LinkedField::Rows>(inst)], [&](std::uint32_t row) {
@@ -174,8 +132,8 @@ class ThreadSums : public ThreadWork {
                 [&]<class Score>() { add_trees<Score>(inst); });
   }
   /// Adds the leaves of rows. Threads share sums and not rows, because the trees of an output follow each other.
-  template <class Score, class Linked>
-  FVM_DEVICE void add_trees(const Linked& inst) const {
+  template <class Score>
+  FVM_DEVICE void add_trees(const LinkedInst& inst) const {
     settle(inst);
     state_->unsettled = true;
     if (state_->idle == 0) {
@@ -199,21 +157,6 @@ class ThreadSums : public ThreadWork {
       for_rows(ranges[linked<Op::Transform, LinkedField::Rows>(inst)],
                [&](std::uint32_t row) { transform_scores(kind, accumulator_row<Score>(accumulator, row)); });
     });
-  }
-
-  template <class Linked>
-  FVM_DEVICE void transform_known(const Linked& inst) const {
-    const std::uint32_t kind = linked<Op::Transform, LinkedField::TransformKind>(inst);
-    if (kind == known::kNoTransform) return;
-    const std::uint32_t accumulator = linked<Op::Transform, LinkedField::AccOut>(inst);
-    for_rows(ranges[linked<Op::Transform, LinkedField::Rows>(inst)], [&](std::uint32_t row) {
-      call_transform_row(launch_->program, static_cast<Transform>(kind),
-                         accumulator_row<float>(accumulator, row));
-    });
-  }
-  FVM_DEVICE_COLD static void call_transform_row(const LaunchProgram& program, Transform kind,
-                                                 float* scores) {
-    transform_row(kind, scores, program.num_outputs, program.parameters);
   }
 
   FVM_DEVICE_COLD void label_rows(const LinkedInst& inst) {
@@ -247,11 +190,8 @@ class ThreadSums : public ThreadWork {
   // --- elements ---
 
   /// Sets the rows of an accumulator to zero.
-  template <class Linked>
   FVM_DEVICE void clear(std::uint32_t accumulator, Range rows) const {
-    if constexpr (kKnown<Linked>)
-      zero_rows<KnownSum<Linked>>(accumulator, rows);
-    else if (launch_->accumulators[accumulator].kind == AccumulatorKind::F32)
+    if (launch_->accumulators[accumulator].kind == AccumulatorKind::F32)
       zero_rows<F32Sum>(accumulator, rows);
     else
       copy().clear_others(accumulator, rows);
@@ -269,8 +209,8 @@ class ThreadSums : public ThreadWork {
     const ReductionFields fields = reduction_fields<op>(inst);
     with_element(fields.to, [&]<class Element>() { reduce<Element>(inst, fields, op == Op::ReduceInplace); });
   }
-  template <class Element, class Linked>
-  FVM_DEVICE void reduce(const Linked& inst, const ReductionFields& fields, bool in_place) const {
+  template <class Element>
+  FVM_DEVICE void reduce(const LinkedInst& inst, const ReductionFields& fields, bool in_place) const {
     settle(inst);
     state_->unsettled = true;
     if (state_->idle == 0) {
@@ -305,6 +245,17 @@ class ThreadSums : public ThreadWork {
       return sums.accumulator_row<Element>(reduction.from, reduction.first_copy, reduction.first_row + row) +
              column;
     }
+    template <class Element>
+    FVM_DEVICE Element begin(const Reduction& reduction, std::uint32_t row, std::uint32_t column) const {
+      return *sum<Element>(reduction, row, column);
+    }
+    template <class Element>
+    FVM_DEVICE void end(const Reduction& reduction, std::uint32_t row, std::uint32_t column,
+                        const Element& total) const {
+      *sum<Element>(reduction, row, column) = total;
+    }
+
+   private:
     template <class Element>
     FVM_DEVICE Element* sum(const Reduction& reduction, std::uint32_t row, std::uint32_t column) const {
       if (reduction.in_place) return first_copy<Element>(reduction, row, column);

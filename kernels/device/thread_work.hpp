@@ -11,7 +11,6 @@
 
 #include "kernels/device/thread_state.hpp"
 #include "kernels/device/walk.hpp"
-#include "kernels/link/known_code.hpp"
 #include "kernels/link/launch.hpp"
 #include "kernels/vendor/device.hpp"
 
@@ -33,8 +32,7 @@ class ThreadWork {
   FVM_DEVICE std::uint32_t threads() const { return Sharing::of(launch_->peers).count; }
 
   /// Waits for all threads of the block, which must all come to this instruction.
-  template <class Linked>
-  FVM_DEVICE void sync_block(const Linked& inst) const {
+  FVM_DEVICE void sync_block(const LinkedInst& inst) const {
     Device::sync(barrier_at(inst));
     state_->unsettled = false;
   }
@@ -43,14 +41,9 @@ class ThreadWork {
   FVM_DEVICE std::uint32_t barrier_at(const LinkedInst& inst) const {
     return static_cast<std::uint32_t>(&inst - launch_->code);
   }
-  template <KnownCode code, unsigned pc>
-  FVM_DEVICE static constexpr std::uint32_t barrier_at(const KnownInst<code, pc>&) {
-    return pc;
-  }
 
   /// Makes what threads have written visible to all threads of the block.
-  template <class Linked>
-  FVM_DEVICE void settle(const Linked& inst) const {
+  FVM_DEVICE void settle(const LinkedInst& inst) const {
     if (state_->unsettled) sync_block(inst);
   }
 

@@ -13,7 +13,6 @@
 #include <forestvm/internal/gpu_banks.hpp>
 
 #include "kernels/device/tree_walk.hpp"
-#include "kernels/link/known_code.hpp"
 #include "kernels/link/launch.hpp"
 #include "kernels/vendor/device.hpp"
 
@@ -255,6 +254,20 @@ class AddingWalks {
     }
   }
 
+  /// Walks trees [begin, end) of the group for one row, and adds their leaves to `sum`, or to `out_` if the row has
+  /// several sums. T divides the number of trees.
+  FVM_DEVICE void add_row(std::uint32_t begin, std::uint32_t end, const Row (&x)[1], float (&sum)[1]) const {
+    static_assert(R == 1);
+    const std::uint32_t first[1] = {0};
+    std::uint32_t tree = begin;
+    FVM_NO_UNROLL
+    while (tree != end) {
+      tree = Device::kept(tree + T);
+      tile(tree, x, first, sum);
+      tree = Device::kept_after(tree, sum[0]);
+    }
+  }
+
   /// Continues all walks to their leaves. If a step from a leaf stays there, walks go on together and are tested
   /// only after several steps.
   FVM_DEVICE static void walk_to_leaves(const Walk (&trees)[T], typename Walk::Position (&at)[T][R],
@@ -343,31 +356,11 @@ class AddingWalks {
   bool rows_outer_;
 };
 
-/// Delivers a leaf by its value, as the walk says.
-struct DeliverAsSaid {
-  FVM_DEVICE static void to(const ThreadWalk& walk, const Arrival& leaf) { deliver(walk, leaf); }
-};
-
-/// Adds a leaf of the walk's only row to its sum.
-template <class Sum>
-struct AddValue {
-  FVM_DEVICE static void to(const ThreadWalk& walk, const Arrival& leaf) {
-    reinterpret_cast<Sum*>(walk.out)[leaf.tree->output].add(Sum::of(leaf.value, walk.program->scale));
-  }
-};
-
-/// Keeps a leaf of the walk's only row.
-struct KeepValue {
-  FVM_DEVICE static void to(const ThreadWalk& walk, const Arrival& leaf) {
-    reinterpret_cast<float*>(walk.out)[leaf.tree->number] = leaf.value;
-  }
-};
-
-/// Walks a row through T trees of the group in lockstep, from tree `first` on, and delivers the values of their leaves
-/// in that order. It takes the steps of AddingWalks.
-template <unsigned T, class View, class Deliver, class Rows>
+/// Walks a row through T trees of the group in lockstep, from tree `first` on, and calls to(tree, value) for their
+/// leaves in that order. It takes the steps of AddingWalks.
+template <unsigned T, class View, class Rows, class To>
 FVM_DEVICE void deliver_values(const ThreadWalk& walk, const Rows& rows, std::uint32_t first,
-                               std::uint32_t row) {
+                               std::uint32_t row, const To& to) {
   using Walks = AddingWalks<View, Space::Global, Rows, T, 1>;
   GroupData group = walk.group;
   group.nodes = Device::in_global(group.nodes);
@@ -386,7 +379,7 @@ FVM_DEVICE void deliver_values(const ThreadWalk& walk, const Rows& rows, std::ui
   if ((rest & LaunchWalker::kUntilLeaf) != 0) Walks::walk_to_leaves(trees, at, x);
   float values[T];
   for (unsigned t = 0; t < T; ++t) values[t] = trees[t].value(at[t][0]);
-  for (unsigned t = 0; t < T; ++t) Deliver::to(walk, {row, group.trees + t, values[t], 0});
+  for (unsigned t = 0; t < T; ++t) to(group.trees + t, values[t]);
 }
 
 /// Returns true if leaves are delivered by their values alone, which deliver_values() does.
@@ -416,7 +409,9 @@ FVM_DEVICE void deliver_leaves(const ThreadWalk& walk, const Rows& rows) {
   const std::uint32_t inner = rows_outer ? tree_visits : walk.rows.count;
   const auto walk_trees = [&]<unsigned T>(std::uint32_t first, std::uint32_t row) {
     if constexpr (values)
-      deliver_values<T, View, DeliverAsSaid>(walk, rows, first, row);
+      deliver_values<T, View>(walk, rows, first, row, [&](const TreeDesc* tree, float value) {
+        deliver(walk, {row, tree, value, 0});
+      });
     else
       deliver_trees<T, View>(walk, walk.home(), rows, first, row);
   };
@@ -435,9 +430,15 @@ FVM_DEVICE void deliver_leaves(const ThreadWalk& walk, const Rows& rows) {
   }
 }
 
-/// Walks the thread's rows and trees in the tiles of the walker, and adds leaves to float32 sums; if `by_trees`, the
-/// tiles have one row.
-template <class View, Space nodes, class Rows, bool by_trees = false>
+/// The most trees or rows that walks which add leaves take in lockstep. Nodes of 12 bytes, which are three loads, and
+/// leaves aside take more registers, so at most two such walks go in lockstep.
+template <class View, class Rows>
+inline constexpr unsigned kAddedTogether = sizeof(typename View::Node) != 12 && !View::kLeavesAside
+                                               ? Rows::kMaxLockstep
+                                               : 2;
+
+/// Walks the thread's rows and trees in the tiles of the walker, and adds leaves to float32 sums.
+template <class View, Space nodes, class Rows>
 FVM_DEVICE void add_leaves(const ThreadWalk& walk, const Rows& rows) {
   const std::uint32_t begin = walk.trees.begin - walk.first_tree, end = walk.trees.end - walk.first_tree;
   const std::uint32_t count = walk.rows.count;
@@ -448,17 +449,8 @@ FVM_DEVICE void add_leaves(const ThreadWalk& walk, const Rows& rows) {
     row = count / R * R;
     AddingWalks<View, nodes, Rows, T, R>(walk, rows).run(begin, tree, 0, row);
   };
-  // Nodes of 12 bytes, which are three loads, and leaves aside take more registers, so at most two such walks go in
-  // lockstep.
-  constexpr bool kLean = sizeof(typename View::Node) != 12 && !View::kLeavesAside;
-  constexpr unsigned kMax = kLean ? Rows::kMaxLockstep : 2;
   const std::uint8_t lockstep = walk.walker->tile;
-  if constexpr (by_trees) {
-    if (kMax == 4 && lockstep == tile(4, 1))
-      tiles.template operator()<kMax, 1>();
-    else if (lockstep != tile(1, 1))
-      tiles.template operator()<2, 1>();
-  } else if constexpr (kMax == 4) {
+  if constexpr (kAddedTogether<View, Rows> == 4) {
     if (lockstep == tile(4, 1))
       tiles.template operator()<4, 1>();
     else if (lockstep == tile(2, 2))
@@ -509,10 +501,38 @@ FVM_DEVICE void walk_rows(const ThreadWalk& walk, const Rows& rows) {
   }
 }
 
-/// Walks the thread's only row through its trees, whose nodes are in global memory, and delivers the values of the
-/// leaves.
-template <class View, class Deliver, class Rows>
-FVM_DEVICE void deliver_row(const ThreadWalk& walk, const Rows& rows) {
+// Walks of known code: a thread's only row, in shared memory, through its trees, whose nodes are in global memory.
+
+/// Stores the float32 sums of a row's leaves.
+template <class View, class Rows>
+FVM_DEVICE void sum_row(const ThreadWalk& walk, const Rows& rows) {
+  constexpr unsigned kMax = kAddedTogether<View, Rows>;
+  std::uint32_t tree = walk.trees.begin - walk.first_tree;
+  const std::uint32_t end = walk.trees.end - walk.first_tree;
+  auto* const out = reinterpret_cast<float*>(walk.out);
+  const decltype(rows.at(0)) x[1] = {rows.at(walk.rows.first)};
+  float sum[1] = {0};
+  if (walk.width != 1) {
+    FVM_NO_UNROLL
+    for (std::uint32_t k = 0; k < walk.width; ++k) out[k] = 0;
+  }
+  const auto tiles = [&]<unsigned T>() {
+    const std::uint32_t last = tree + (end - tree) / T * T;
+    AddingWalks<View, Space::Global, Rows, T, 1>(walk, rows).add_row(tree, last, x, sum);
+    tree = last;
+  };
+  const std::uint8_t lockstep = walk.walker->tile;
+  if (kMax == 4 && lockstep == tile(4, 1))
+    tiles.template operator()<kMax>();
+  else if (lockstep != tile(1, 1))
+    tiles.template operator()<2>();
+  tiles.template operator()<1>();
+  if (walk.width == 1) *out = sum[0];
+}
+
+/// Walks a row as sum_row() does, and calls to(tree, value) for each leaf.
+template <class View, class Rows, class To>
+FVM_DEVICE void deliver_row(const ThreadWalk& walk, const Rows& rows, const To& to) {
   constexpr unsigned kTogether = kDeliveredTogether<View>;
   std::uint32_t tree = walk.trees.begin - walk.first_tree;
   const std::uint32_t end = walk.trees.end - walk.first_tree;
@@ -520,22 +540,36 @@ FVM_DEVICE void deliver_row(const ThreadWalk& walk, const Rows& rows) {
     if (walk.walker->tile == tile(4, 1)) {
       FVM_NO_UNROLL
       for (; end - tree >= kTogether; tree += kTogether)
-        deliver_values<kTogether, View, Deliver>(walk, rows, tree, walk.rows.first);
+        deliver_values<kTogether, View>(walk, rows, tree, walk.rows.first, to);
     }
   FVM_NO_UNROLL
-  for (; tree != end; ++tree) deliver_values<1, View, Deliver>(walk, rows, tree, walk.rows.first);
+  for (; tree != end; ++tree) deliver_values<1, View>(walk, rows, tree, walk.rows.first, to);
 }
 
-/// Walks as walk_rows() does, in a known code: a row in shared memory through trees in global memory.
-template <KnownCode known_code, class View>
-FVM_DEVICE void walk_known(const ThreadWalk& walk, const StagedRows& rows) {
-  constexpr KnownCode code = unjoined(known_code);
-  if constexpr (code == KnownCode::Sums)
-    add_leaves<View, Space::Global, StagedRows, true>(walk, rows);
-  else if constexpr (code == KnownCode::Leaves)
-    deliver_row<View, KeepValue>(walk, rows);
-  else
-    deliver_row<View, AddValue<typename known::Of<code>::Sum>>(walk, rows);
+/// Stores the sums of a row's leaves, each a Sum.
+template <class View, class Sum, class Rows>
+FVM_DEVICE void sum_row_exactly(const ThreadWalk& walk, const Rows& rows) {
+  auto* const out = reinterpret_cast<Sum*>(walk.out);
+  Sum only{};  // the row's sum, if it has one
+  if (walk.width != 1) {
+    FVM_NO_UNROLL
+    for (std::uint32_t k = 0; k < walk.width; ++k) out[k] = Sum{};
+  }
+  deliver_row<View>(walk, rows, [&](const TreeDesc* tree, float value) {
+    const Sum more = Sum::of(value, walk.program->scale);
+    if (walk.width == 1)
+      only.add(more);
+    else
+      out[tree->output].add(more);
+  });
+  if (walk.width == 1) *out = only;
+}
+
+/// Keeps the leaves of a row, each at the number of its tree.
+template <class View, class Rows>
+FVM_DEVICE void keep_leaves_of_row(const ThreadWalk& walk, const Rows& rows) {
+  auto* const out = reinterpret_cast<float*>(walk.out);
+  deliver_row<View>(walk, rows, [&](const TreeDesc* tree, float value) { out[tree->number] = value; });
 }
 
 }  // namespace forestvm::kernels

@@ -1,8 +1,7 @@
 // Codes that kernels know when they are compiled: those that the schedule `gpu` makes where threads share the trees of
-// a row. A kernel interprets any other code. Of a known code it runs each instruction by the machine's function for it,
-// as the interpreter does, but the order of instructions and the numbers of their registers and accumulators are
-// constants. So the thread's state stays in registers, and no opcode is looked for. In: the code of a phase. Out: the
-// known code that it is.
+// a row. A kernel interprets any other code. A known code is one piece of device code (kernels/device/known_block.hpp),
+// which reads the operands that differ from phase to phase, looks for no opcode and keeps the thread's state in
+// registers. In: the code of a phase. Out: the known code that it is.
 #pragma once
 
 #include <array>
@@ -219,30 +218,18 @@ struct Of<KnownCode::Leaves> {
                                        kHalt};
 };
 
-}  // namespace known
-
-/// An instruction of a known code, whose number in the code is known when kernels are compiled.
-template <KnownCode code, unsigned pc>
-struct KnownInst {
-  static constexpr LinkedInst kInst = known::Of<code>::kCode[pc];
-  static constexpr Op kOp = kInst.op;
-  const LinkedInst& inst;  ///< with the operands that differ from phase to phase
-};
-
-/// The known code that an instruction of this type belongs to.
-template <class Linked>
-inline constexpr KnownCode kCodeOf = KnownCode::None;
-template <KnownCode code, unsigned pc>
-inline constexpr KnownCode kCodeOf<KnownInst<code, pc>> = code;
-
-template <Op op, LinkedField field, KnownCode code, unsigned pc>
-FVM_HOST_DEVICE constexpr std::uint32_t linked(const KnownInst<code, pc>& known) {
-  static_assert(op == KnownInst<code, pc>::kOp);
-  if constexpr (known::is_constant(field) || known::is_accumulator(field))
-    return linked<op, field>(KnownInst<code, pc>::kInst);
-  else
-    return linked<op, field>(known.inst);
+/// Returns the number in a known code of its instruction with this opcode: of the first one, or of the `after`-th that
+/// follows it.
+template <KnownCode code>
+consteval unsigned find(Op op, unsigned after) {
+  unsigned pc = 0;
+  while (Of<code>::kCode[pc].op != op || after-- != 0) ++pc;
+  return pc;
 }
+template <KnownCode code, Op op, unsigned after = 0>
+inline constexpr unsigned kPc = find<code>(op, after);
+
+}  // namespace known
 
 /// A known code, as linking looks for it.
 struct KnownForm {

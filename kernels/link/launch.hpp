@@ -210,7 +210,7 @@ struct Launch {
   std::uint32_t peers;           ///< Sharing::word() before the first instruction
   std::uint32_t block_rows;      ///< number of the range register that holds all rows of a block
   std::uint32_t rows_per_block;  ///< number of the pass's rows that r0 holds in a block; 0: r0 holds all rows
-  KnownCode known;               ///< if it is one, accumulators have their numbers in the known code
+  KnownCode known;               ///< if it is one, its parts are accumulator known::kParts
   LaunchWalker walker;  ///< of known code, which has one walk: loading it from a table would take time
   LaunchGroup group;    ///< the group that this walker walks
   LinkedInst code[kMaxPhaseCode];

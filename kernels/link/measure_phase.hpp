@@ -367,13 +367,17 @@ class PhaseMeasurer {
     }
   }
 
-  /// Returns whether a phase whose code is known has accumulators of the kinds that known codes take, its rows in
-  /// shared memory, and walks that go as known codes go.
+  /// Returns whether a phase whose code is known has trees, accumulators of the kinds and in the memory that known
+  /// codes take, its rows in shared memory, and walks that go as known codes go.
   bool runs_known(const KnownPhase& known, AccumulatorKind parts) const {
     const auto kind = [&](known::Accumulator a) {
       return program_.accumulators()[known.accumulators[a]].kind;
     };
     if (kind(known::kScores) != AccumulatorKind::F32 || kind(known::kParts) != parts) return false;
+    const bool shared =
+        phase_.accumulators[map_.accumulators[known.accumulators[known::kParts]].storage].shared;
+    if (known.code != KnownCode::Leaves && shared != (unjoined(known.code) == known.code)) return false;
+    if (program_.meta().num_trees == 0) return false;
     if (!phase_.layout || takes_codes(*phase_.layout) || phase_.rows_per_block != 0) return false;
     if (phase_.block_rows != known::kRows) return false;
     for (std::uint32_t pc = 0; pc < phase_.code.size(); ++pc) {

@@ -112,6 +112,30 @@ TEST(KnownCode, GivesTheHostsBits) {
           }
 }
 
+/// Known codes make scores where results lie: a pair's second number follows, and results that have no room for a row's
+/// scores are made by the interpreter.
+TEST(KnownCode, ResultsOfOtherWidthsHaveTheHostsBits) {
+  Model pairs = model_of(13, 5, 1), numbers = model_of(13, 5, 3);
+  numbers.transform = Transform::Argmax;
+  for (const Contract contract : {Contract::Reproducible, Contract::Trainer})
+    for (const Pair pair : {Pair::None, Pair::Complement, Pair::Negation})
+      for (const Block& block : {Block{1, 4}, Block{8, 2}})
+        for (const std::size_t count : {1u, 19u}) {
+          pairs.pair = pair;
+          const Model& model = pair == Pair::None ? numbers : pairs;
+          const std::size_t width = pair == Pair::None ? 1 : 2;
+          const Program mapped = test::compiled(model, schedule(block, contract), contract);
+          EXPECT_NE(known(mapped, static_cast<std::uint32_t>(count), OutputKind::Value), KnownCode::None);
+          const auto gpu = emulator_backend(mapped);
+          const auto host = host_backend(test::compiled(model, "", contract));
+          ASSERT_TRUE(gpu.ok() && host.ok());
+          const std::vector<float> rows = some_rows(count, 5);
+          EXPECT_EQ(answers(**gpu, rows, 5, OutputKind::Value, width),
+                    answers(**host, rows, 5, OutputKind::Value, width))
+              << static_cast<int>(pair) << " " << block.rows << " x " << block.trees;
+        }
+}
+
 /// Blocks of 4 rows that share their trees join: each adds what its threads have made, and the last one what the blocks
 /// have made. The last block of 13 trees has fewer than the others.
 TEST(KnownCode, OfBlocksThatJoinGivesTheHostsBits) {

@@ -50,9 +50,9 @@ inline constexpr Kernels kTimedKernels{{kTimedCode, kTimedCode, kTimedCode},
 
 /// The kernels of today. Leaves of blocks that join are added by interpreted code.
 inline constexpr Kernels kKernels{{{1209, 170, 8576}, {1845, 188, 8704}, {1944, 243, 11008}},
-                                  {{536, 99, 0}, {695, 101, 0}, {646, 113, 0}},
+                                  {{285, 65, 0}, {574, 83, 0}, {381, 75, 0}},
                                   {{1370, 211, 10760}, {1245, 187, 9992}, {1858, 309, 13192}},
-                                  {{531, 146, 0}, {1245, 187, 9992}, {564, 155, 0}},
+                                  {{319, 100, 0}, {1245, 187, 9992}, {373, 107, 0}},
                                   4,
                                   true};
 
