@@ -165,8 +165,9 @@ Result<void> compare(LeafFinder& finder, const KeptLeaves& kept, const Proximity
   const std::size_t others = kept.rows();
   if (!options.has_others) {
     FVM_ASSIGN(auto writer, ScoreWriter<Score>::open(options, others));
-    constexpr std::size_t kScoreBytes = std::size_t{32} << 20;
-    const std::size_t part = std::max<std::size_t>(1, kScoreBytes / sizeof(Score) / others);
+    // Comparing by weights takes so long that pairs which are compared once pay for more memory.
+    constexpr std::size_t kScoreBytes = std::size_t{kWeighs ? 256 : 32} << 20;
+    const std::size_t part = kept.rows_together(kScoreBytes / sizeof(Score) / others);
     for (std::size_t first = 0; first < others; first += part) {
       const std::size_t rows = std::min(part, others - first);
       if constexpr (kWeighs)
