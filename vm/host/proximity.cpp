@@ -36,7 +36,7 @@ using host::SetNumbers;
 using host::SetPlan;
 
 /// Rows that are compared with a tile's codes before the next tile.
-constexpr std::size_t kRowsAtOnce = 16;
+constexpr std::size_t kRowsAtOnce = 64;
 /// Rows whose leaves of a tree are looked up before those of the next tree.
 constexpr std::size_t kRowsToFind = 64;
 /// Trees whose leaves are counted in turns, because a row whose leaf is that of the row before waits for its count.
@@ -67,12 +67,18 @@ void store_codes(std::byte* to, unsigned width, std::span<const std::uint32_t> c
   if (width == 2) store_as<std::uint32_t>(to, codes);
 }
 
-/// Copies the scores of a few rows and the kept rows of a tile, which lie row by row at `from`, to the rows of the tile,
-/// which lie `stride` apart at `to`.
+/// Copies the scores of at most kRowsAtOnce rows and the kept rows of a tile, which lie row by row at `from`, to the rows
+/// of the tile, which lie `stride` apart at `to`.
 template <class Score>
-void mirror(const Score* from, std::size_t rows, Score* to, std::size_t stride) {
-  for (std::size_t c = 0; c < kTileRows; ++c)
-    for (std::size_t r = 0; r < rows; ++r) to[c * stride + r] = from[r * kTileRows + c];
+void mirror(const Score* from, std::size_t rows, Score* to, std::size_t stride, bool streams) {
+  constexpr std::size_t kColumns = 8;
+  Score lines[kColumns][kRowsAtOnce];
+  for (std::size_t c = 0; c < kTileRows; c += kColumns) {
+    for (std::size_t r = 0; r < rows; ++r)
+      for (std::size_t i = 0; i < kColumns; ++i) lines[i][r] = from[r * kTileRows + c + i];
+    for (std::size_t i = 0; i < kColumns; ++i)
+      host::copy_result(lines[i], rows * sizeof *to, to + (c + i) * stride, streams);
+  }
 }
 
 std::uint32_t load_code(const std::byte* at, unsigned width) {
@@ -176,7 +182,7 @@ struct KeptLeaves::Parts {
   /// `begins` and `ends` tell of the first and the last rows that follow each other.
   void mirror_counts(std::span<std::int32_t> from, std::size_t count, std::int32_t* to, bool streams,
                      bool begins, bool ends) const {
-    if (count < kTreeRows) return mirror(from.data(), count, to, rows);
+    if (count < kTreeRows) return mirror(from.data(), count, to, rows, streams);
     for (std::size_t c = 0; c < kTileRows;
          c += kTreeRows)  // The function copies 32 bits, whichever numbers they are.
       transposes({reinterpret_cast<const float*>(from.data() + c), kTileRows, count,
@@ -236,10 +242,11 @@ struct KeptLeaves::Parts {
   template <class Score>
   void compare_by_codes(const Rows& compared, Score* out) const;
 
-  /// Compares a few rows from number `begin` on, whose codes are given tree by tree.
+  /// Compares a few rows from number `begin` on, whose codes are given tree by tree. `scores` has room for those of a
+  /// tile.
   template <class Score>
   void compare(const Rows& compared, std::size_t begin, std::span<const std::uint32_t> row_codes,
-               bool streams, Score* out) const;
+               Score* scores, bool streams, Score* out) const;
 
   template <class Score>
   Result<void> compare_all(const Rows& compared, std::span<Score> out) const;
@@ -370,10 +377,10 @@ void KeptLeaves::Parts::count_by_sets(const SetPlan& plan, const Rows& compared,
 
 template <class Score>
 void KeptLeaves::Parts::compare(const Rows& compared, std::size_t begin,
-                                std::span<const std::uint32_t> row_codes, bool streams, Score* out) const {
+                                std::span<const std::uint32_t> row_codes, Score* scores, bool streams,
+                                Score* out) const {
   constexpr bool kWeighs = std::is_same_v<Score, double>;
   const std::size_t count = row_codes.size() / trees, mine = (compared.first + begin) / kTileRows;
-  std::array<Score, kRowsAtOnce * kTileRows> scores;
   std::vector<Line> lines;
   std::vector<double> weights;
   std::size_t row_bytes = 0, prepared = shapes.size();
@@ -407,28 +414,30 @@ void KeptLeaves::Parts::compare(const Rows& compared, std::size_t begin,
     task.rows = reinterpret_cast<const std::byte*>(lines.data());
     task.row_bytes = row_bytes;
     task.count = static_cast<unsigned>(count);
-    task.counts = reinterpret_cast<std::uint32_t*>(scores.data());
+    task.counts = reinterpret_cast<std::uint32_t*>(scores);
     task.weights = weights.data();
-    if constexpr (kWeighs) task.sums = scores.data();
+    if constexpr (kWeighs) task.sums = scores;
     compares.by_codes(task);
     if constexpr (kWeighs)
       for (std::size_t i = 0; i < count * kTileRows; ++i) scores[i] /= static_cast<double>(trees);
     Score* const to = out + begin * rows + n * kTileRows;
     const std::size_t here = std::min<std::size_t>(kTileRows, rows - n * kTileRows);
     for (std::size_t r = 0; r < count; ++r)
-      host::copy_result(scores.data() + r * kTileRows, here * sizeof *to, to + r * rows, streams);
-    if (is_own && n < mine) mirror(scores.data(), count, out + compared.mirrored(n, begin), rows);
+      host::copy_result(scores + r * kTileRows, here * sizeof *to, to + r * rows, streams);
+    if (is_own && n < mine) mirror(scores, count, out + compared.mirrored(n, begin), rows, streams);
   }
 }
 
 template <class Score>
 void KeptLeaves::Parts::compare_by_codes(const Rows& compared, Score* out) const {
   const bool streams = is_large(compared.count * sizeof *out);
+  const auto scores =
+      std::make_unique_for_overwrite<Score[]>(std::min(kRowsAtOnce, compared.count) * kTileRows);
   std::vector<std::uint32_t> row_codes;
   for (std::size_t i = 0; i < compared.count; i += kRowsAtOnce) {
     row_codes.resize(std::min(kRowsAtOnce, compared.count - i) * trees);
     compared.codes(i, row_codes.size() / trees, row_codes.data());
-    compare(compared, i, row_codes, streams, out);
+    compare(compared, i, row_codes, scores.get(), streams, out);
   }
   host::finish_result(streams);
 }
@@ -568,31 +577,5 @@ Result<void> KeptLeaves::count_kept(std::size_t first, std::size_t rows, std::sp
 Result<void> KeptLeaves::weigh_kept(std::size_t first, std::size_t rows, std::span<double> out) const {
   return parts_->compare_kept(first, rows, out);
 }
-
-template <class Score>
-std::vector<Neighbour<Score>> nearest(std::span<const Score> scores, std::size_t most,
-                                      std::optional<std::size_t> skipped) {
-  const auto is_nearer = [](const Neighbour<Score>& a, const Neighbour<Score>& b) {
-    return a.score != b.score ? a.score > b.score : a.row < b.row;
-  };
-  std::vector<Neighbour<Score>> heap;  // The farthest of the rows found so far comes first.
-  if (most == 0) return heap;
-  for (std::size_t i = 0; i < scores.size(); ++i) {
-    if (i == skipped || (heap.size() == most && scores[i] <= heap.front().score)) continue;
-    if (heap.size() == most) {
-      std::pop_heap(heap.begin(), heap.end(), is_nearer);
-      heap.pop_back();
-    }
-    heap.push_back({i, scores[i]});
-    std::push_heap(heap.begin(), heap.end(), is_nearer);
-  }
-  std::sort_heap(heap.begin(), heap.end(), is_nearer);
-  return heap;
-}
-
-template std::vector<Neighbour<std::int32_t>> nearest(std::span<const std::int32_t>, std::size_t,
-                                                      std::optional<std::size_t>);
-template std::vector<Neighbour<double>> nearest(std::span<const double>, std::size_t,
-                                                std::optional<std::size_t>);
 
 }  // namespace forestvm

@@ -41,13 +41,14 @@ Result<void> share(const Call& call) {
   if (!call.has_rows) return score(0, count, {out, count * others});
   auto* const nearest_rows = static_cast<std::int64_t*>(call.rows->buf);
   const std::size_t top = Call::width(call.rows);
-  // The scores of few rows stay in a cache until the nearest are found. Weights take so long that more rows are compared
-  // with one another, each pair once.
-  constexpr std::size_t kScoreBytes = std::size_t{4} << 20, kLeastRows = 16,
-                        kOwnBytes = std::size_t{std::is_same_v<Score, double> ? 128 : 8} << 20;
+  // The scores of few rows stay in a cache until the nearest are found. Weights of many trees take so long that more
+  // rows are compared with one another, each pair once.
+  constexpr std::size_t kScoreBytes = std::size_t{4} << 20, kLeastRows = 16, kManyTrees = 200;
+  const bool takes_long = std::is_same_v<Score, double> && trees > kManyTrees;
+  const std::size_t own_bytes = std::size_t{takes_long ? 128U : 8U} << 20;
   const std::size_t row_bytes = others * sizeof(Score);
   const std::size_t at_once = call.has_others ? std::min(count, std::max(kLeastRows, kScoreBytes / row_bytes))
-                                              : kept.rows_together(kOwnBytes / row_bytes);
+                                              : kept.rows_together(own_bytes / row_bytes);
   const auto room = std::make_unique_for_overwrite<Score[]>(at_once * others);
   const std::span<Score> scores(room.get(), at_once * others);
   for (std::size_t first = 0; first < count; first += at_once) {
