@@ -215,7 +215,8 @@ std::string proximity_notes() {
          "of the neighbour, counted from 0, and its count or weight, the largest first, of equal ones the first row.\n"
          "A row is no neighbour of itself. Numbers do not depend on schedule, target, threads and batches.\n"
          "The leaves of OTHERS stay in memory, a byte for each tree of at most 255 leaves that rows reach, otherwise\n"
-         "two bytes or four. ROWS are read, compared and written batch by batch.\n";
+         "two bytes or four. ROWS are read, compared and written batch by batch. Without OTHERS, up to 32 MiB of counts\n"
+         "or 256 MiB of weights are in memory, and two rows whose numbers are there are compared once.\n";
 }
 
 }  // namespace
