@@ -46,8 +46,7 @@ class KeptLeaves {
   Result<void> weigh(std::span<const std::int32_t> leaves, std::span<double> out) const;
 
   /// Like count() and weigh(), for `rows` of the kept rows from number `first` on. Each pair of these rows is compared
-  /// once if they are all kept rows, or if `first` and `first` + `rows` are multiples of kRowsTogether; the last kept row
-  /// may end them, too.
+  /// once if `first` is a multiple of kRowsTogether, and they end with the last kept row or before another multiple.
   Result<void> count_kept(std::size_t first, std::size_t rows, std::span<std::int32_t> out) const;
   Result<void> weigh_kept(std::size_t first, std::size_t rows, std::span<double> out) const;
 

@@ -64,8 +64,8 @@ TEST_F(Proximity, HasTheSameNumbersWhateverTheBatch) {
   EXPECT_EQ(content({"proximity", program, coded, rows_}), all);
 }
 
-/// Rows that are compared with themselves have the numbers of rows that are compared with the same ones as OTHERS. There
-/// are enough rows for tiles of which each pair is compared once, and for more than one part of the scores.
+/// Rows that are compared with themselves have the numbers of rows that are compared with the same ones as OTHERS.
+/// There are enough rows for tiles of which each pair is compared once, and for more than one part of the scores.
 TEST_F(Proximity, ComparesRowsWithThemselves) {
   std::istringstream lines(content_of(rows_));
   std::string line, text, all;

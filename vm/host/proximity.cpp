@@ -67,8 +67,8 @@ void store_codes(std::byte* to, unsigned width, std::span<const std::uint32_t> c
   if (width == 2) store_as<std::uint32_t>(to, codes);
 }
 
-/// Copies the scores of at most kRowsAtOnce rows and the kept rows of a tile, which lie row by row at `from`, to the rows
-/// of the tile, which lie `stride` apart at `to`.
+/// Copies the scores of at most kRowsAtOnce rows and the kept rows of a tile, which lie row by row at `from`, to the
+/// rows of the tile, which lie `stride` apart at `to`.
 template <class Score>
 void mirror(const Score* from, std::size_t rows, Score* to, std::size_t stride, bool streams) {
   constexpr std::size_t kColumns = 8;

@@ -198,7 +198,7 @@ TEST(Proximity, CountsAmongKeptRows) {
   expect_near(weights, slow_weights(leaves, leaves));
 }
 
-/// Compares some kept rows with all of them, and expects what comparing them as rows of a call gives, to the last bit.
+/// Compares some kept rows with all of them, and expects the bits that comparing them as rows of a call gives.
 void expect_as_rows_of_a_call(const KeptLeaves& kept, const Leaves& leaves, std::size_t first,
                               std::size_t count) {
   const auto rows = std::span(leaves.numbers).subspan(first * leaves.trees, count * leaves.trees);
@@ -212,8 +212,7 @@ void expect_as_rows_of_a_call(const KeptLeaves& kept, const Leaves& leaves, std:
   EXPECT_TRUE(weights == expected_weights) << first << ' ' << count;
 }
 
-/// Pairs of kept rows are compared once: with one tile, with a few rows, with parts of many rows and with a rest of rows
-/// in the last tile.
+/// Pairs of kept rows are compared once: with one tile, a few rows, parts of many rows and a rest in the last tile.
 TEST(Proximity, ComparesPairsOfKeptRowsOnce) {
   for (const std::string& target : support::targets_here())
     for (const std::size_t rows : {1U, 130U, 512U, 513U, 527U, 528U, 529U, 768U, 1024U, 1301U}) {
