@@ -33,9 +33,8 @@ struct LeafSetsTask {
   std::int32_t* counts;    ///< Receives `columns` numbers for each row after its last tree; null before.
   std::size_t row_counts;  ///< Numbers from one row to the next.
   unsigned columns;        ///< At most kTileRows.
-  std::int32_t*
-      copies;    ///< Receives kTileRows counts for each row, too, for those who read them next; or null.
-  bool streams;  ///< Whether counts go to memory past the caches, which they would fill.
+  std::int32_t* copies;    ///< Receives kTileRows counts for each row, too, for who reads them next; or null.
+  bool streams;            ///< Whether counts go to memory past the caches, which they would fill.
 };
 
 using LeafSetsFunction = void (*)(const LeafSetsTask&);

@@ -183,8 +183,8 @@ struct KeptLeaves::Parts {
   void mirror_counts(std::span<std::int32_t> from, std::size_t count, std::int32_t* to, bool streams,
                      bool begins, bool ends) const {
     if (count < kTreeRows) return mirror(from.data(), count, to, rows, streams);
-    for (std::size_t c = 0; c < kTileRows;
-         c += kTreeRows)  // The function copies 32 bits, whichever numbers they are.
+    // The function copies 32 bits, whichever numbers they are.
+    for (std::size_t c = 0; c < kTileRows; c += kTreeRows)
       transposes({reinterpret_cast<const float*>(from.data() + c), kTileRows, count,
                   reinterpret_cast<float*>(to + c * rows), rows, streams, begins, ends});
     std::copy_n(from.data() + (count - kTreeRows) * kTileRows, kTreeRows * kTileRows, from.data());
