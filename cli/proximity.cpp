@@ -165,8 +165,9 @@ Result<void> compare(LeafFinder& finder, const KeptLeaves& kept, const Proximity
   const std::size_t others = kept.rows();
   if (!options.has_others) {
     FVM_ASSIGN(auto writer, ScoreWriter<Score>::open(options, others));
-    constexpr std::size_t kScoreBytes = std::size_t{32} << 20;
-    const std::size_t part = std::max<std::size_t>(1, kScoreBytes / sizeof(Score) / others);
+    // Comparing by weights takes so long that pairs which are compared once pay for more memory.
+    constexpr std::size_t kScoreBytes = std::size_t{kWeighs ? 256 : 32} << 20;
+    const std::size_t part = kept.rows_together(kScoreBytes / sizeof(Score) / others);
     for (std::size_t first = 0; first < others; first += part) {
       const std::size_t rows = std::min(part, others - first);
       if constexpr (kWeighs)
@@ -214,7 +215,8 @@ std::string proximity_notes() {
          "of the neighbour, counted from 0, and its count or weight, the largest first, of equal ones the first row.\n"
          "A row is no neighbour of itself. Numbers do not depend on schedule, target, threads and batches.\n"
          "The leaves of OTHERS stay in memory, a byte for each tree of at most 255 leaves that rows reach, otherwise\n"
-         "two bytes or four. ROWS are read, compared and written batch by batch.\n";
+         "two bytes or four. ROWS are read, compared and written batch by batch. Without OTHERS, up to 32 MiB of counts\n"
+         "or 256 MiB of weights are in memory, and two rows whose numbers are there are compared once.\n";
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // (OutputKind::Leaf), so it works for every model and backend.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -44,9 +45,19 @@ class KeptLeaves {
   /// a kept row.
   Result<void> weigh(std::span<const std::int32_t> leaves, std::span<double> out) const;
 
-  /// Like count() and weigh(), for `rows` of the kept rows from number `first` on.
+  /// Like count() and weigh(), for `rows` of the kept rows from number `first` on. Each pair of these rows is compared
+  /// once if `first` is a multiple of kRowsTogether, and they end with the last kept row or before another multiple.
   Result<void> count_kept(std::size_t first, std::size_t rows, std::span<std::int32_t> out) const;
   Result<void> weigh_kept(std::size_t first, std::size_t rows, std::span<double> out) const;
+
+  static constexpr std::size_t kRowsTogether = 512;
+
+  /// Returns a number of kept rows for calls of count_kept() and weigh_kept() one after the other that compare each
+  /// pair of the rows of a call once: at most `most`, unless that is 0.
+  std::size_t rows_together(std::size_t most) const {
+    if (most >= rows()) return rows();
+    return most < kRowsTogether ? std::max<std::size_t>(most, 1) : most / kRowsTogether * kRowsTogether;
+  }
 
  private:
   struct Parts;

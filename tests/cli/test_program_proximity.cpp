@@ -1,6 +1,8 @@
 // forestvm proximity through the real program, against the leaf numbers of forestvm run.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cstddef>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -60,6 +62,32 @@ TEST_F(Proximity, HasTheSameNumbersWhateverTheBatch) {
   const std::string coded = file("rows.fvr");
   content({"encode", program, rows_, "-o", coded});
   EXPECT_EQ(content({"proximity", program, coded, rows_}), all);
+}
+
+/// Rows that are compared with themselves have the numbers of rows that are compared with the same ones as OTHERS.
+/// There are enough rows for tiles of which each pair is compared once, and for more than one part of the scores.
+TEST_F(Proximity, ComparesRowsWithThemselves) {
+  std::istringstream lines(content_of(rows_));
+  std::string line, text, all;
+  std::getline(lines, line);
+  const std::string header = line + "\n";
+  while (std::getline(lines, line)) text += line + "\n";
+  const auto count = static_cast<std::size_t>(std::ranges::count(text, '\n'));
+  for (std::size_t i = 0; i < 3'000; i += count) all += text;
+  write("many.csv", header + all);
+  const std::string many = file("many.csv"), own = file("own.npy"), others = file("others.npy");
+  for (const std::vector<std::string>& options : {std::vector<std::string>{}, {"--weights"}}) {
+    std::vector<std::string> words{"proximity", model_, many, "-o", own},
+        with{"proximity", model_, many, many, "-o", others};
+    words.insert(words.end(), options.begin(), options.end());
+    with.insert(with.end(), options.begin(), options.end());
+    content(words);
+    content(with);
+    EXPECT_TRUE(content_of(own) == content_of(others)) << options.size();
+  }
+  // Each row lies there several times, so that its nearest neighbour is an equal row.
+  const Table nearest = table({"proximity", model_, many, "--top", "1", "--threads", "2"});
+  for (std::size_t r = 0; r < nearest.size(); ++r) EXPECT_EQ(nearest[r][1], nearest[0][1]) << r;
 }
 
 TEST_F(Proximity, FindsNeighbours) {

@@ -33,6 +33,7 @@ struct LeafSetsTask {
   std::int32_t* counts;    ///< Receives `columns` numbers for each row after its last tree; null before.
   std::size_t row_counts;  ///< Numbers from one row to the next.
   unsigned columns;        ///< At most kTileRows.
+  std::int32_t* copies;    ///< Receives kTileRows counts for each row, too, for who reads them next; or null.
   bool streams;            ///< Whether counts go to memory past the caches, which they would fill.
 };
 
@@ -73,7 +74,7 @@ FVM_INLINE unsigned add_all_sets(const std::uint8_t* sets, const std::uint16_t* 
 /// Writes the numbers whose bits are in planes.
 template <class Codes>
 FVM_INLINE void write_counts(const std::uint8_t* planes, unsigned plane_count, std::int32_t* to,
-                             unsigned columns, bool streams) {
+                             unsigned columns, bool streams, std::int32_t* copy) {
   std::uint32_t counts[kTileRows];
   for (unsigned first = 0; first < plane_count; first += 8) {
     const unsigned end = plane_count - first < 8 ? plane_count - first : 8;
@@ -90,6 +91,7 @@ FVM_INLINE void write_counts(const std::uint8_t* planes, unsigned plane_count, s
     else
       for (unsigned i = 0; i < kTileRows; ++i) counts[i] |= std::uint32_t{bytes[i]} << first;
   }
+  if (copy != nullptr) std::memcpy(copy, counts, sizeof counts);
   if (streams)
     stream<Codes>(reinterpret_cast<std::uint32_t*>(to), counts, columns);
   else
@@ -119,7 +121,7 @@ void count_leaf_sets(const LeafSetsTask& task) {
     }
     if (task.counts != nullptr)
       write_counts<Codes>(planes, task.plane_count, task.counts + r * task.row_counts, task.columns,
-                          task.streams);
+                          task.streams, task.copies == nullptr ? nullptr : task.copies + r * kTileRows);
   }
   if (task.streams) Codes::finish_streams();
 }

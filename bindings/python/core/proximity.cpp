@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <memory>
 #include <span>
-#include <vector>
 
 #include <forestvm/proximity.hpp>
 
@@ -33,17 +33,24 @@ Result<void> share(const Call& call) {
   const auto score = [&](std::size_t first, std::size_t rows, std::span<Score> out) {
     const auto mine = Call::numbers(call.leaves).subspan(first * trees, rows * trees);
     if constexpr (std::is_same_v<Score, double>)
-      return kept.weigh(mine, out);
+      return call.has_others ? kept.weigh(mine, out) : kept.weigh_kept(first, rows, out);
     else
-      return kept.count(mine, out);
+      return call.has_others ? kept.count(mine, out) : kept.count_kept(first, rows, out);
   };
   auto* const out = static_cast<Score*>(call.out->buf);
   if (!call.has_rows) return score(0, count, {out, count * others});
   auto* const nearest_rows = static_cast<std::int64_t*>(call.rows->buf);
   const std::size_t top = Call::width(call.rows);
-  constexpr std::size_t kScoreBytes = std::size_t{4} << 20, kLeastRows = 16;
-  const std::size_t at_once = std::max(kLeastRows, kScoreBytes / sizeof(Score) / others);
-  std::vector<Score> scores(std::min(at_once, count) * others);
+  // The scores of few rows stay in a cache until the nearest are found. Weights of many trees take so long that more
+  // rows are compared with one another, each pair once.
+  constexpr std::size_t kScoreBytes = std::size_t{4} << 20, kLeastRows = 16, kManyTrees = 200;
+  const bool takes_long = std::is_same_v<Score, double> && trees > kManyTrees;
+  const std::size_t own_bytes = std::size_t{takes_long ? 128U : 8U} << 20;
+  const std::size_t row_bytes = others * sizeof(Score);
+  const std::size_t at_once = call.has_others ? std::min(count, std::max(kLeastRows, kScoreBytes / row_bytes))
+                                              : kept.rows_together(own_bytes / row_bytes);
+  const auto room = std::make_unique_for_overwrite<Score[]>(at_once * others);
+  const std::span<Score> scores(room.get(), at_once * others);
   for (std::size_t first = 0; first < count; first += at_once) {
     const std::size_t rows = std::min(at_once, count - first);
     FVM_TRY(score(first, rows, scores));

@@ -23,6 +23,22 @@ def test_counts_and_weights(breast_cancer: Path, rows: Rows) -> None:
     assert np.array_equal(np.diag(own), np.full(len(rows), forest.num_trees)) and np.array_equal(own, own.T)
 
 
+def test_rows_with_themselves(breast_cancer: Path, rows: Rows) -> None:
+    """More rows than are compared together, each pair once, have the numbers of rows that are given twice."""
+    forest = forestvm.load(breast_cancer)
+    random = np.random.default_rng(1)
+    many = rows[random.integers(0, len(rows), 1301)] * random.normal(1, 0.1, (1301, rows.shape[1]))
+    for weights in (False, True):
+        own, others = (forest.proximity(many, Y, weights=weights) for Y in (None, many))
+        assert np.array_equal(own, others)
+        scores = own.copy()
+        np.fill_diagonal(scores, -1)
+        expected = np.argsort(-scores, axis=1, kind="stable")[:, :3]
+        nearest, best = forest.proximity(many, top=3, weights=weights)
+        assert np.array_equal(nearest, expected)
+        assert np.array_equal(best, np.take_along_axis(own, nearest, axis=1))
+
+
 def test_the_nearest(breast_cancer: Path, rows: Rows) -> None:
     forest = forestvm.load(breast_cancer)
     few = rows[:50]

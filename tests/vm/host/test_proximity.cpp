@@ -5,6 +5,7 @@
 #include <random>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <forestvm/backend.hpp>
@@ -195,6 +196,94 @@ TEST(Proximity, CountsAmongKeptRows) {
   }
   EXPECT_EQ(counts, slow_counts(leaves, leaves));
   expect_near(weights, slow_weights(leaves, leaves));
+}
+
+/// Compares some kept rows with all of them, and expects the bits that comparing them as rows of a call gives.
+void expect_as_rows_of_a_call(const KeptLeaves& kept, const Leaves& leaves, std::size_t first,
+                              std::size_t count) {
+  const auto rows = std::span(leaves.numbers).subspan(first * leaves.trees, count * leaves.trees);
+  std::vector<std::int32_t> counts(count * kept.rows(), -1), expected(counts.size());
+  ASSERT_TRUE(kept.count_kept(first, count, counts).ok());
+  ASSERT_TRUE(kept.count(rows, expected).ok());
+  EXPECT_TRUE(counts == expected) << first << ' ' << count;
+  std::vector<double> weights(counts.size(), -1), expected_weights(counts.size());
+  ASSERT_TRUE(kept.weigh_kept(first, count, weights).ok());
+  ASSERT_TRUE(kept.weigh(rows, expected_weights).ok());
+  EXPECT_TRUE(weights == expected_weights) << first << ' ' << count;
+}
+
+/// Pairs of kept rows are compared once: with one tile, a few rows, parts of many rows and a rest in the last tile.
+TEST(Proximity, ComparesPairsOfKeptRowsOnce) {
+  for (const std::string& target : support::targets_here())
+    for (const std::size_t rows : {1U, 130U, 512U, 513U, 527U, 528U, 529U, 768U, 1024U, 1301U}) {
+      const Leaves leaves = drawn(rows, 17, 6);
+      SCOPED_TRACE(target + ' ' + std::to_string(rows));
+      const KeptLeaves kept = kept_of(leaves, target, 300);
+      std::vector<std::int32_t> counts(rows * rows, -1);
+      ASSERT_TRUE(kept.count_kept(0, rows, counts).ok());
+      EXPECT_TRUE(counts == slow_counts(leaves, leaves));
+      expect_as_rows_of_a_call(kept, leaves, 0, rows);
+    }
+}
+
+/// Some of the kept rows: whole tiles, the last tiles, and rows that are no whole tiles.
+TEST(Proximity, ComparesSomeKeptRows) {
+  const Leaves leaves = drawn(1700, 5, 7);
+  for (const std::string& target : support::targets_here()) {
+    const KeptLeaves kept = kept_of(leaves, target, 1700);
+    for (const std::size_t first : {0U, 512U, 1024U, 100U, 1536U, 1690U})
+      for (const std::size_t end : {512U, 1536U, 1600U, 1700U})
+        if (first < end) expect_as_rows_of_a_call(kept, leaves, first, end - first);
+  }
+}
+
+/// The first tree has few leaves in the first tile and many in the next, so that tiles add up trees in another order.
+TEST(Proximity, ComparesTilesOfSeveralWidths) {
+  Leaves leaves{5};
+  for (std::int32_t i = 0; i < 1'200; ++i)
+    leaves.numbers.insert(leaves.numbers.end(), {i / 3, i % 7, i % 11, i % 13, i % 3});
+  for (const std::string& target : support::targets_here())
+    expect_as_rows_of_a_call(kept_of(leaves, target, 1'200), leaves, 0, 1'200);
+}
+
+/// More rows than are compared at once, trees in parts, and results that are written past the caches.
+TEST(Proximity, ComparesManyKeptRowsOnce) {
+  Leaves leaves{100};
+  for (std::int32_t i = 0; i < 4'103; ++i)
+    for (std::int32_t t = 0; t < 100; ++t) leaves.numbers.push_back((i + t % 7) % (t % 10 == 0 ? 200 : 300));
+  for (const std::string& target : support::targets_here()) {
+    const KeptLeaves kept = kept_of(leaves, target, 500);
+    std::vector<std::int32_t> counts(leaves.rows() * leaves.rows(), -1), expected(counts.size());
+    ASSERT_TRUE(kept.count_kept(0, leaves.rows(), counts).ok());
+    ASSERT_TRUE(kept.count(leaves.numbers, expected).ok());
+    EXPECT_TRUE(counts == expected) << target;
+  }
+}
+
+/// Each thread compares some rows, and writes its part of the results.
+TEST(Proximity, ComparesKeptRowsInThreads) {
+  const Leaves leaves = drawn(2'000, 20, 8);
+  const KeptLeaves kept = kept_of(leaves, "auto", 2'000);
+  std::vector<std::int32_t> counts(2'000 * 2'000, -1), expected(counts.size());
+  const auto compare = [&](std::size_t first, std::size_t rows) {
+    EXPECT_TRUE(kept.count_kept(first, rows, std::span(counts).subspan(first * 2'000)).ok());
+  };
+  std::thread other(compare, 0, 1'024);
+  compare(1'024, 976);
+  other.join();
+  ASSERT_TRUE(kept.count(leaves.numbers, expected).ok());
+  EXPECT_TRUE(counts == expected);
+}
+
+/// Calls one after the other compare whole tiles if they may.
+TEST(Proximity, SaysHowManyRowsToCompareTogether) {
+  const KeptLeaves kept = kept_of(drawn(1'100, 1, 9), "auto", 1'100);
+  EXPECT_EQ(kept.rows_together(2'000), 1'100U);
+  EXPECT_EQ(kept.rows_together(1'100), 1'100U);
+  EXPECT_EQ(kept.rows_together(1'099), 1'024U);
+  EXPECT_EQ(kept.rows_together(512), 512U);
+  EXPECT_EQ(kept.rows_together(511), 511U);
+  EXPECT_EQ(kept.rows_together(0), 1U);
 }
 
 TEST(Proximity, TakesCodesOfFourBytes) {
