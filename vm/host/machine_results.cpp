@@ -16,17 +16,11 @@ constexpr std::size_t kScoresForVectors = 4;
 
 /// Returns the function of each score that takes most of the time of a transform; empty for other transforms.
 std::optional<ScoreFunction> function_of(Transform transform, bool wide) {
-  switch (transform) {
-    case Transform::Sigmoid:
-      return wide ? ScoreFunction::PlainSigmoid : ScoreFunction::CutSigmoid;
-    case Transform::PlainSigmoid:
-      return ScoreFunction::PlainSigmoid;
-    case Transform::Exp:
-    case Transform::Softmax:
-      return ScoreFunction::Exp;
-    default:
-      return std::nullopt;
-  }
+  if (transform == Transform::Sigmoid && !wide) return ScoreFunction::CutSigmoid;
+  if (transform == Transform::Sigmoid || transform == Transform::PlainSigmoid)
+    return ScoreFunction::PlainSigmoid;
+  if (transform == Transform::Exp || transform == Transform::Softmax) return ScoreFunction::Exp;
+  return std::nullopt;
 }
 
 /// Transforms rows in the target's vectors. Returns false, and does nothing, if they would not take less time, or if

@@ -30,6 +30,12 @@ FVM_INLINE Number at_least(Number x, Scalar least) {
   return x >= limit ? x : limit;
 }
 
+/// Returns a result, or x if x is NaN.
+template <class Number>
+FVM_INLINE Number result_or_nan(Number result, Number x) {
+  return x == x ? result : x;  // NOLINT(misc-redundant-expression): false for NaN
+}
+
 /// The unsigned integers with as many lanes as a float64 number, or a vector of them, has; arithmetic wraps around.
 template <class Double>
 struct LongsOf;
@@ -61,9 +67,9 @@ FVM_INLINE Double powers_of_two(typename LongsOf<Double>::Type exponents) {
   return std::bit_cast<Double>((exponents + 1023) << 52);
 }
 
-/// Returns exp(x) in float64 such that it is within 1 ulp of the correctly rounded result when it is rounded to float32.
-/// It uses Cody-Waite reduction and a degree-13 polynomial (truncation error 4e-18). Beyond the limits of float32 it
-/// returns a number that float32 rounds to 0 or infinity.
+/// Returns exp(x) in float64. Rounded to float32 it is within 1 ulp of the correctly rounded result. It uses Cody-Waite
+/// reduction and a degree-13 polynomial (truncation error 4e-18). Beyond the limits of float32 it returns a number that
+/// float32 rounds to 0 or infinity.
 template <class Double>
 FVM_INLINE Double exp_for_f32(Double x) {
   const Double cut = at_most(at_least(x, -104.0), 88.8);
@@ -87,7 +93,7 @@ FVM_INLINE Double exp_for_f32(Double x) {
   FVM_UNROLL_ALL
   for (double factor : kInverseFactorials) sum = sum * r + factor;
   const Double result = sum * powers_of_two<Double>(n.integer);
-  return x == x ? result : x;
+  return result_or_nan(result, x);
 }
 
 /// Returns 2^n * exp(high - low) by a degree-14 polynomial. `high` is at most 0.35 in size, `low` tiny, n from -1076 to
@@ -137,7 +143,7 @@ FVM_INLINE Double exp_for_f64(Double x) {
   const NearestWhole<Double> n(cut * kLog2E);
   const Double high = cut - n.number * kLn2High;  // exact: the constant ends in 32 zero bits
   const Double result = scaled_exp(high, n.number * kLn2Low, n.integer);
-  return x == x ? result : x;
+  return result_or_nan(result, x);
 }
 
 /// Returns exp of a float32, within 1 ulp of the correctly rounded result.
@@ -151,14 +157,14 @@ FVM_HOST_DEVICE inline double exp_f64(double x) { return exp_for_f64(x); }
 FVM_HOST_DEVICE inline float exp_of(float x) { return exp_f32(x); }
 FVM_HOST_DEVICE inline double exp_of(double x) { return exp_f64(x); }
 
-/// Returns 2 to the power of x, within 1 ulp of the correctly rounded result. The fraction, which is exact, is multiplied
+/// Returns 2 to the power of x, within 1 ulp of the correctly rounded result. The fraction is exact, and is multiplied
 /// by ln 2 in two parts.
 FVM_HOST_DEVICE inline double exp2_f64(double x) {
   const double cut = at_most(at_least(x, -1075.5), 1024.0);
   const NearestWhole<double> n(cut);
   const double fraction = cut - n.number;  // in [-0.5, 0.5]
   const double result = scaled_exp(fraction * kLn2High, -(fraction * kLn2Low), n.integer);
-  return x == x ? result : x;
+  return result_or_nan(result, x);
 }
 FVM_HOST_DEVICE inline double exp2_of(double x) { return exp2_f64(x); }
 FVM_HOST_DEVICE inline float exp2_of(float x) { return static_cast<float>(exp2_f64(static_cast<double>(x))); }

@@ -150,15 +150,15 @@ FVM_HOST_DEVICE inline Scalar table_exp_of(Scalar x) {
   return static_cast<Scalar>(table_exp(static_cast<double>(x)));
 }
 
-/// Returns 1 / (1 + exp(-x)) as XGBoost computes it, in float32: the exponent's argument is cut at 88.7 so that it stays
-/// finite. `Number` is float, or a vector of them; `exponential` is the function to take for exp.
+/// Returns 1 / (1 + exp(-x)) as XGBoost computes it, in float32: the exponent's argument is cut at 88.7 so that it
+/// stays finite. `Number` is float, or a vector of them; `exponential` is the function to take for exp.
 template <class Number, class Exponential>
 FVM_INLINE Number cut_sigmoid(Number x, Exponential exponential) {
   return 1.0f / (exponential(at_most(-x, 88.7f)) + 1.0f);
 }
 
-/// Returns the sigmoid without a limit on the argument, as LightGBM computes it in float64. `Number` is float or double,
-/// or a vector of them.
+/// Returns the sigmoid without a limit on the argument, as LightGBM computes it in float64. `Number` is float or
+/// double, or a vector of them.
 template <class Number, class Exponential>
 FVM_INLINE Number plain_sigmoid(Number x, Exponential exponential) {
   return 1 / (1 + exponential(-x));

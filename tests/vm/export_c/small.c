@@ -40,7 +40,7 @@ static float forest_exp_f32(float x) {
   if (x > 88.8f) return 1.0f / 0.0f;
   if (x < -104.0f) return 0.0f;
   scaled = (double)x * 1.4426950408889634;
-  n = (int32_t)(scaled + (scaled < 0.0 ? -0.5 : 0.5));
+  n = (int32_t)((scaled + 6755399441055744.0) - 6755399441055744.0);
   r = ((double)x - n * 6.93147180369123816490e-01) - n * 1.90821492927058770002e-10;
   for (i = 0; i < 14; ++i) sum = sum * r + factors[i];
   result = sum * forest_power_of_two(n);

@@ -14,8 +14,8 @@
 #include <forestvm/backend.hpp>
 #include <forestvm/core/transform.hpp>
 
-#include "vm/small_program.hpp"
 #include "vm/host/targets/target.hpp"
+#include "vm/small_program.hpp"
 
 namespace forestvm::test::test_transform_scores {
 namespace {
