@@ -50,6 +50,7 @@ class KeptLeaves {
   Result<void> count_kept(std::size_t first, std::size_t rows, std::span<std::int32_t> out) const;
   Result<void> weigh_kept(std::size_t first, std::size_t rows, std::span<double> out) const;
 
+  /// The number of kept rows that are compared together.
   static constexpr std::size_t kRowsTogether = 512;
 
   /// Returns a number of kept rows for calls of count_kept() and weigh_kept() one after the other that compare each

@@ -138,7 +138,8 @@ class KnownBlock {
       begin = block * step;
       end = least(begin + step, end);
     }
-    const std::uint32_t step = linked<Op::Map, Step>(inst < Op::Map, kJoins ? 2 : 1 > ());
+    constexpr unsigned kMapOfThreads = kJoins ? 2 : 1;
+    const std::uint32_t step = linked<Op::Map, Step>(inst<Op::Map, kMapOfThreads>());
     begin = least(begin + y_ * step, end);
     end = least(begin + step, end);
     const std::uint32_t copy = kOwn == KnownCode::Leaves ? 0 : block * extent(LaunchDimension::BlockY) + y_;
