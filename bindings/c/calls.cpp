@@ -9,6 +9,7 @@
 
 #include <forestvm/forestvm.h>
 #include <forestvm/backend.hpp>
+#include <forestvm/core/platform.hpp>
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/program.hpp>
 
@@ -76,10 +77,16 @@ class ContextInUse {
  public:
   static Result<ContextInUse> take(fvm_context* context) {
     FVM_TRY(check_handle(context));
-    if (context->in_use.exchange(true, std::memory_order_acquire))
-      return usage("another call is using the context: each thread needs its own");
-    return ContextInUse(context);
+    ContextInUse taken(context);
+    if (!taken.is_held()) return usage("another call is using the context: each thread needs its own");
+    return taken;
   }
+
+  /// Holds a context, which is not null, unless another call holds it.
+  FVM_INLINE explicit ContextInUse(fvm_context* context)
+      : context_(context->in_use.exchange(true, std::memory_order_acquire) ? nullptr : context) {}
+
+  bool is_held() const { return context_ != nullptr; }
 
   ContextInUse(ContextInUse&& other) noexcept : context_(std::exchange(other.context_, nullptr)) {}
   ContextInUse& operator=(ContextInUse&&) = delete;
@@ -94,10 +101,26 @@ class ContextInUse {
   }
 
  private:
-  explicit ContextInUse(fvm_context* context) : context_(context) {}
-
-  fvm_context* context_;
+  fvm_context* context_;  ///< Null if it is not held.
 };
+
+/// Predicts as fvm_predict_f32 does if the call is like the context's last one. Otherwise, or if something is wrong,
+/// returns false. The checks and messages of other calls take as long as a small tree's walk.
+bool predict_again(fvm_context* context, const float* rows, std::size_t row_count, std::size_t row_stride,
+                   fvm_output output, float* out, std::size_t capacity) noexcept try {
+  if ((output != FVM_OUTPUT_RAW && output != FVM_OUTPUT_VALUE) || !is_handle(context)) return false;
+  const ContextInUse used(context);
+  if (!used.is_held()) return false;
+  // An initialiser of the whole struct becomes a string instruction, which is slow.
+  RowBlock block;
+  block.data = rows;
+  block.count = row_count;
+  block.stride = row_stride;
+  const OutputKind kind = output == FVM_OUTPUT_RAW ? OutputKind::Raw : OutputKind::Value;
+  return used.predictor().predict_again(used.memory(), block, kind, ResultType::Float32, out, capacity);
+} catch (...) {
+  return false;
+}
 
 Result<void> check_room(std::size_t row_count, std::size_t width, std::size_t capacity) {
   if (width == 0 || row_count <= capacity / width) return {};
@@ -239,19 +262,14 @@ fvm_status fvm_predict_with(fvm_context* context, const fvm_rows* rows, fvm_outp
 
 fvm_status fvm_predict_f32(fvm_context* context, const float* rows, size_t row_count, size_t row_stride,
                            fvm_output output, float* out, size_t capacity) {
+  if (predict_again(context, rows, row_count, row_stride, output, out, capacity)) return FVM_OK;
   return guarded("fvm_predict_f32", [&]() -> Result<void> {
     if (output == FVM_OUTPUT_CLASS || output == FVM_OUTPUT_LEAF)
       return usage("writes float32 numbers; fvm_predict writes classes and leaf numbers");
     FVM_ASSIGN(const OutputKind kind, known_output(output));
     FVM_ASSIGN(const ContextInUse used, ContextInUse::take(context));
-    // An initialiser of the whole struct becomes a string instruction, which takes as long as a small tree's walk.
-    RowBlock block;
-    block.data = rows;
-    block.count = row_count;
-    block.stride = row_stride;
-    if (used.predictor().predict_again(used.memory(), block, kind, ResultType::Float32, out, capacity))
-      return {};
-    return predict_rows(used, block, kind, ResultType::Float32, {}, out, capacity);
+    return predict_rows(used, RowBlock{rows, row_count, row_stride}, kind, ResultType::Float32, {}, out,
+                        capacity);
   });
 }
 

@@ -10,6 +10,7 @@
 
 #include <forestvm/forestvm.h>
 #include <forestvm/backend.hpp>
+#include <forestvm/core/platform.hpp>
 #include <forestvm/internal/formatted.hpp>
 #include <forestvm/result.hpp>
 
@@ -66,12 +67,19 @@ fvm_status guarded(const char* function, const Work& work) noexcept {
       &work);
 }
 
+/// Returns whether a pointer is to a handle of its type.
+template <class Handle>
+FVM_INLINE bool is_handle(const Handle* handle) {
+  if (handle == nullptr) return false;
+  Tag tag;  // read as bytes, because the pointer may be to another type
+  std::memcpy(&tag, static_cast<const void*>(handle), sizeof tag);
+  return tag == Handle::kTag;
+}
+
 template <class Handle>
 Result<void> check_handle(const Handle* handle) {
   if (handle == nullptr) return usage("the {} is null", Handle::kName);
-  Tag tag;  // read as bytes, because the pointer may be to another type
-  std::memcpy(&tag, static_cast<const void*>(handle), sizeof tag);
-  if (tag != Handle::kTag) return usage("the handle is not a {}", Handle::kName);
+  if (!is_handle(handle)) return usage("the handle is not a {}", Handle::kName);
   return {};
 }
 

@@ -60,23 +60,29 @@ void collect(const LoopTree& tree, const std::vector<LoopId>& loops, std::vector
   }
 }
 
-/// Returns the number of walks in lockstep over a loop: its iterations, rounded down to a power of two, at most
-/// kMaxInterleave.
-std::uint8_t lockstep(const LoopTree& tree, LoopId loop) {
-  const std::uint64_t wanted = std::clamp<std::uint64_t>(tree.iterations(loop), 1, kMaxInterleave);
-  return static_cast<std::uint8_t>(std::bit_floor(wanted));
+/// The fewest lanes of a vector whose lanes are walks.
+constexpr std::uint32_t kFewestLanes = 8;
+
+/// Returns the number of iterations of a loop that are walked in lockstep, before it is rounded to a power of two.
+std::uint32_t lockstep(const LoopTree& tree, LoopId loop) {
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(tree.iterations(loop), 1, kMaxInterleave));
 }
 
 Result<void> interleave(const Lowering& lowering, WalkSite& site) {
   const LoopTree& tree = lowering.loops;
   WalkerDesc& walker = site.walkers.front();
   std::size_t directive = 0;
+  std::uint32_t trees = 1, rows = 1;
   for (const LoopId loop : site.absorbed) {
     if (!tree[loop].interleave || tree[loop].step != 1) continue;
     directive = std::max(directive, tree[loop].interleave->directive);
-    (tree[loop].axis == Axis::Trees ? walker.interleaved_trees : walker.interleaved_rows) =
-        lockstep(tree, loop);
+    (tree[loop].axis == Axis::Trees ? trees : rows) = lockstep(tree, loop);
   }
+  // Trees of one row that leave some lanes of a vector empty take less time in one vector than in several groups.
+  const bool fills_lanes = rows == 1 && trees > kFewestLanes / 2;
+  walker.interleaved_trees =
+      static_cast<std::uint8_t>(fills_lanes ? std::bit_ceil(trees) : std::bit_floor(trees));
+  walker.interleaved_rows = static_cast<std::uint8_t>(std::bit_floor(rows));
   const unsigned walks = unsigned{walker.interleaved_trees} * walker.interleaved_rows;
   if (walks > kMaxInterleave)
     return lowering.refuse(

@@ -9,6 +9,7 @@
 #include <iterator>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <forestvm/compile.hpp>
@@ -382,6 +383,24 @@ TEST(Compile, RefusesPlansThatLeaveTargetsOut) {
                 .text()
                 .find("expected one of avx512fp16, avx512, avx2"),
             std::string::npos);
+}
+
+/// Five or more trees of a row are rounded up to a power of two, so that they fill vectors but for some lanes.
+TEST(Compile, InterleavedTreesAreRoundedUpFromFiveOn) {
+  const auto lockstep = [](unsigned trees, const char* schedule) {
+    const auto result =
+        compile(model_of(std::vector<Tree>(trees, split(0, 0, leaf(1), leaf(2)))), parsed(schedule));
+    EXPECT_TRUE(result.ok()) << error_of(result);
+    return unsigned{result->program.walkers()[0].interleaved_trees};
+  };
+  const std::pair<unsigned, unsigned> expected[] = {{1, 1}, {2, 2},  {3, 2},   {4, 4},     {5, 8},
+                                                    {8, 8}, {9, 16}, {26, 32}, {128, 128}, {129, 128}};
+  for (const auto& [trees, together] : expected) {
+    EXPECT_EQ(lockstep(trees, "interleave(tree)"), together) << trees;
+    EXPECT_EQ(lockstep(trees, "tile(batch, b0, b1, 1); interleave(tree)"), together) << trees;
+  }
+  EXPECT_EQ(lockstep(6, "tile(batch, b0, b1, 2); reorder(b0, b1, tree); interleave(tree); interleave(b1)"),
+            4u);
 }
 
 /// Trees that two plans lay out alike lie in the program once.

@@ -32,14 +32,26 @@ bool comes_to_leaves(const WalkerDesc& desc, const GroupData& group) {
          std::ranges::all_of(trees, [&](const TreeDesc& tree) { return tree.depth <= desc.steps; });
 }
 
+/// Returns the walker of a group's walks.
+Walker find_walker(const Target& target, const GroupDesc& group, WalkerDesc wanted) {
+  // Lanes hold slots of the group as signed words.
+  if (group.node_count > INT32_MAX) wanted.interleaved_trees = wanted.interleaved_rows = 1;
+  const Walker walker = target.find_walker(group.layout, wanted);
+  const auto in_lanes = [](const Walker& w) { return w && w.interleaving.tiles == nullptr; };
+  const std::uint64_t trees = group.tree_end - group.tree_begin;
+  if (!in_lanes(walker) || 4 * trees > 3ULL * wanted.interleaved_trees) return walker;
+  // A vector takes as long for few trees as for all of its lanes: scalar walks of up to three quarters as many trees
+  // take less.
+  wanted.interleaved_trees /= 2;
+  const Walker scalar = target.find_walker(group.layout, wanted);
+  return in_lanes(scalar) ? walker : scalar;
+}
+
 Result<LoadedWalker> load_walker(const Program& program, LoadedProgram& loaded, const WalkerDesc& desc,
                                  const Target& target) {
   const GroupDesc& group = loaded.groups[desc.group];
   LoadedWalker walker{};
-  WalkerDesc wanted = desc;
-  // Lanes hold slots of the group as signed words.
-  if (group.node_count > INT32_MAX) wanted.interleaved_trees = wanted.interleaved_rows = 1;
-  walker.walk = target.find_walker(group.layout, wanted);
+  walker.walk = find_walker(target, group, desc);
   if (!walker.walk)
     return fail(ErrorCode::Environment,
                 formatted("this library was built without the layout {} (CMake's FORESTVM_LAYOUTS)",

@@ -153,13 +153,13 @@ void Machine::cache_trees(const Inst& inst) {
   }
 }
 
-void Machine::walk_rows(const LoadedWalker& walker, WalkTask& task) const {
+/// Gives a task the rows of the pass.
+void Machine::give_rows(WalkTask& task) const {
   task.rows = pass_->rows;
   task.row_stride = pass_->row_stride;
   task.codes = pass_->codes;
   task.columns = loaded_->columns;
   task.row_count = pass_->row_count;
-  walker.walk(task);
 }
 
 void Machine::encode(const Inst& inst) {
@@ -191,14 +191,15 @@ void Machine::encode(const Inst& inst) {
                   : reinterpret_cast<std::byte*>(leaves_of<float>(accumulator));
 }
 
-void Machine::walk(const Inst& inst) {
+/// Makes the task of a walk instruction. Returns false if no trees are to be walked.
+bool Machine::make_task(const Inst& inst, WalkTask& task) const {
   const auto args = operands<Op::Walk>(inst);
   const LoadedWalker& walker = selected_walker(args.walker, args.select);
-  WalkTask task = walker.task;
+  task = walker.task;
   task.tree_range = ranges[args.trees];
   if (pass_->trees.size() != loaded_->meta.num_trees && walker.trees_ascend) {
     task.tree_range = wanted_trees(task, task.tree_range);
-    if (task.tree_range.size() == 0) return;
+    if (task.tree_range.size() == 0) return false;
   }
   task.row_range = ranges[args.rows];
   task.delivery = delivery_of(loaded_->accumulators[args.acc_out].kind);
@@ -210,7 +211,35 @@ void Machine::walk(const Inst& inst) {
       task.out = reinterpret_cast<std::byte*>(accumulator_row<Element>(args.acc_out, 0));
     });
   }
-  pass_->walks_stages ? walk_stages(walker, task, args.acc_out) : walk_rows(walker, task);
+  give_rows(task);
+  return true;
+}
+
+void Machine::walk(const Inst& inst) {
+  if (ready_ != nullptr) {
+    ready_->task.rows = pass_->rows;
+    if (ready_->adds_to_results) ready_->task.out = pass_->accumulators[kResult];
+    return ready_->walk(ready_->task);
+  }
+  const auto args = operands<Op::Walk>(inst);
+  const LoadedWalker& walker = selected_walker(args.walker, args.select);
+  WalkTask task;
+  if (!make_task(inst, task)) return;
+  pass_->walks_stages ? walk_stages(walker, task, args.acc_out) : walker.walk(task);
+}
+
+bool Machine::keep_ready(const Inst& inst, ReadyWalk& ready) {
+  const auto args = operands<Op::Walk>(inst);
+  if (!make_task(inst, ready.task)) return false;
+  ready.walk = selected_walker(args.walker, args.select).walk;
+  ready.adds_to_results = pass_->in_place && loaded_->memory[args.acc_out].storage == kResult;
+  ready_ = &ready;
+  return true;
+}
+
+bool Machine::stores_nothing(const Inst& inst) const {
+  return pass_->wide_values == nullptr &&
+         (pass_->values == nullptr || (pass_->in_place && operands<Op::Store>(inst).acc_in == kResult));
 }
 
 void Machine::leaves(const Inst& inst) {
@@ -224,7 +253,8 @@ void Machine::leaves(const Inst& inst) {
   const std::uint32_t trees = loaded_->meta.num_trees;
   task.width = reads_leaf_numbers(pass_->output) ? kept_numbers(trees) : trees;
   task.out = reinterpret_cast<std::byte*>(pass_->leaves);
-  walk_rows(walker, task);
+  give_rows(task);
+  walker.walk(task);
 }
 
 template <class Value>
@@ -249,10 +279,11 @@ void Machine::store(const Inst& inst) {
   const auto args = operands<Op::Store>(inst);
   const Range& rows = ranges[args.rows];
   if (adds_chunk()) return keep_sums(args.acc_in, rows);
-  if (pass_->walks_stages) return;
-  if (pass_->wide_values != nullptr) store_rows(args.acc_in, rows, pass_->wide_values);
-  if (pass_->values == nullptr || (pass_->in_place && args.acc_in == kResult)) return;
-  store_rows(args.acc_in, rows, pass_->values);
+  if (pass_->walks_stages || stores_nothing(inst)) return;
+  if (pass_->wide_values != nullptr)
+    store_rows(args.acc_in, rows, pass_->wide_values);
+  else
+    store_rows(args.acc_in, rows, pass_->values);
 }
 
 }  // namespace forestvm::host

@@ -195,6 +195,13 @@ constexpr std::size_t kept_numbers(std::size_t trees) {
 /// Writes the codes of a range of a pass's rows, unless they came encoded.
 void encode_range(const LoadedProgram& loaded, const Pass& pass, const Range& rows);
 
+/// A walk that is made again with other rows.
+struct ReadyWalk {
+  WalkTask task;
+  Walker walk;
+  bool adds_to_results;  ///< True if its sums are the caller's memory, which may be another in each call.
+};
+
 class Machine {
  public:
   Machine(const LoadedProgram& loaded, const Pass& pass);
@@ -204,6 +211,11 @@ class Machine {
 
   bool wants(OutputKind output) const { return pass_->output == output; }
   bool runs_on(TargetSet targets) const { return contains(targets, loaded_->cpu); }
+  /// Makes `ready` of a walk instruction, which must be the only one that the machine runs from now on: walk() then
+  /// makes this walk with the pass's rows. Returns false if the instruction walks no trees.
+  bool keep_ready(const Inst& inst, ReadyWalk& ready);
+  /// Returns whether a store instruction has no effect, because results are where they belong.
+  bool stores_nothing(const Inst& inst) const;
   void parallel(const Inst& loop, std::uint32_t body);
   void cache_rows(const Inst& inst);
   void cache_trees(const Inst& inst);
@@ -261,7 +273,8 @@ class Machine {
     return loaded_->walkers[walker + ranges[select].iteration];
   }
   Range wanted_trees(const WalkTask& task, const Range& trees) const;
-  void walk_rows(const LoadedWalker& walker, WalkTask& task) const;
+  void give_rows(WalkTask& task) const;
+  bool make_task(const Inst& inst, WalkTask& task) const;
   void keep_leaves(WalkTask& task, std::uint32_t accumulator) const;
   void walk_stages(const LoadedWalker& walker, WalkTask& task, std::uint32_t accumulator) const;
   Range ahead(std::uint32_t loop, std::uint32_t iterations) const;
@@ -298,6 +311,7 @@ class Machine {
   const LoadedProgram* loaded_;
   const Pass* pass_;
   std::size_t outputs_;
+  ReadyWalk* ready_ = nullptr;                ///< The only walk; null if walks are made for each instruction.
   std::uint32_t copies_[kAccumulators] = {};  ///< Copy of each accumulator that this machine writes.
 };
 

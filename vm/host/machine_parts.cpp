@@ -167,7 +167,7 @@ void Machine::store_stage(std::uint32_t accumulator, const Range& rows, std::uin
   std::uint32_t stage = (round - rounds_of(loaded_->program, *pass_->options).begin) / pass_->options->every;
   for (std::uint32_t tree = trees.begin; tree < trees.end;) {
     task.tree_range = {tree, std::min(stage_trees(stage).end, trees.end), 0};
-    walk_rows(walker, task);
+    walker.walk(task);
     tree = task.tree_range.end;
     for (; stage < stages && stage_trees(stage).end == tree; ++stage)
       store_stage(accumulator, task.row_range, stage, base_last);

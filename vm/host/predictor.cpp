@@ -81,7 +81,12 @@ class HostPredictor final : public CallPredictor {
       return false;
     last.pass.rows = static_cast<const float*>(rows.data);
     set_results(last.pass, {type, out});
-    run_code(last.pass, last.code.begin() != nullptr ? last.code.begin() : loaded_.code);
+    if (!last.code.is_made()) {
+      run_code(last.pass);
+      return true;
+    }
+    const FloatEnvironment environment;
+    last.code.run();
     return true;
   }
 
@@ -158,10 +163,12 @@ class HostPredictor final : public CallPredictor {
 
   void remember(const Pass& pass, ResultType type, KnownCall& call) const {
     static constexpr CallOptions kNoOptions;
-    call = {number_, type, pass};
+    call.predictor = number_;
+    call.type = type;
+    call.pass = pass;
     call.pass.options = &kNoOptions;
     call.pass.source = nullptr;  // functions of leaves and early stops read it
-    call.code.make(loaded_.code, Machine(loaded_, call.pass));
+    call.code.make(loaded_, call.pass);
   }
 
   /// Writes the index of each feature among the chosen ones, and kLeftOut for others.
@@ -486,13 +493,13 @@ class HostPredictor final : public CallPredictor {
   /// Interprets a pass. `codes` is memory for the codes of its rows.
   void interpret_with(Pass& pass, std::byte* codes) const {
     if (pass.codes == nullptr) pass.codes = pass.encode_to = reinterpret_cast<std::uint8_t*>(codes);
-    run_code(pass, loaded_.code);
+    run_code(pass);
   }
 
-  void run_code(const Pass& pass, const Inst* code) const {
+  void run_code(const Pass& pass) const {
     const FloatEnvironment environment;
     Machine machine(loaded_, pass);
-    interpret(code, 0, machine);
+    interpret(loaded_.code, 0, machine);
   }
 
   const std::unique_ptr<const LoadedProgram> owned_;

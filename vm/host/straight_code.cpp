@@ -1,25 +1,41 @@
 // See straight_code.hpp.
 #include "vm/host/straight_code.hpp"
 
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+
 #include <forestvm/core/guards.hpp>
+#include <forestvm/core/interpret.hpp>
 #include <forestvm/core/ranges.hpp>
 
 namespace forestvm::host {
-void StraightCode::make(const Inst* code, const Machine& machine) {
-  is_made_ = false;
+
+void StraightCode::make(const LoadedProgram& loaded, const Pass& pass) {
+  machine_.reset();
+  Machine machine(loaded, pass);
+  const Inst* const code = loaded.code;
   std::size_t count = 0;
+  const Inst* only_walk = nullptr;
+  bool has_walks = false, has_copies = false;
   for (std::uint32_t pc = 0; code[pc].op != Op::Halt; ++pc) {
     const Inst& inst = code[pc];
     if (is_guard(inst.op)) {
       const auto [is_taken, end] = guarded_block(inst, machine);
       if (!is_taken) pc = end;
-    } else if (inst.op != Op::End) {
-      if (is_loop(inst.op) || count == steps_.size() - 1) return;
-      steps_[count++] = inst;
+      continue;
     }
+    if (inst.op == Op::End || (inst.op == Op::Store && machine.stores_nothing(inst))) continue;
+    if (is_loop(inst.op) || count == steps_.size() - 1) return;
+    if (inst.op == Op::Walk) only_walk = std::exchange(has_walks, true) ? nullptr : &inst;
+    has_copies |= inst.op == Op::Privatize || inst.op == Op::Slice;
+    steps_[count++] = inst;
   }
   steps_[count].op = Op::Halt;
-  is_made_ = true;
+  machine_ = machine;
+  if (only_walk != nullptr && !has_copies) machine_->keep_ready(*only_walk, walk_);
 }
+
+void StraightCode::run() { interpret(steps_.data(), 0, *machine_); }
 
 }  // namespace forestvm::host

@@ -3,8 +3,7 @@
 #pragma once
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
+#include <optional>
 
 #include <forestvm/core/bytecode.hpp>
 
@@ -14,16 +13,20 @@ namespace forestvm::host {
 
 class StraightCode {
  public:
-  /// Takes the instructions that interpret() would run on the machine. There are none if one of them is a loop, or if
-  /// they are too many.
-  void make(const Inst* code, const Machine& machine);
+  /// Takes the instructions that interpret() would run for a pass. There are none if one of them is a loop, or if they
+  /// are too many. The pass and the program must outlive them.
+  void make(const LoadedProgram& loaded, const Pass& pass);
 
-  /// Returns the instructions, which end with a halt; null if there are none.
-  const Inst* begin() const { return is_made_ ? steps_.data() : nullptr; }
+  /// Returns whether there are instructions.
+  bool is_made() const { return machine_.has_value(); }
+
+  /// Runs the instructions. The pass's rows and the memory of its results may be others than in make().
+  void run();
 
  private:
-  std::array<Inst, 12> steps_{};
-  bool is_made_ = false;
+  std::array<Inst, 12> steps_{};  ///< They end with a halt.
+  std::optional<Machine> machine_{};
+  ReadyWalk walk_{};
 };
 
 }  // namespace forestvm::host
