@@ -469,7 +469,19 @@ class Forest(_core.Forest):
         loaded with `keep_leaves=True`. Only the trees of these rounds are walked, unless the schedule has `orderTrees`.
         `save` writes all rounds; `load(..., rounds=(begin, end))` makes a program that has these alone.
         """
-        return self._with_calls(_arguments.rounds_of((begin, end)))
+        return self._with_calls(rounds=_arguments.rounds_of((begin, end)))
+
+    def of_quantiles(self, quantiles: Iterable[float]) -> Forest:
+        """Returns a forest of the same program whose predictions with `output="quantile"` are these quantiles.
+
+        quantiles: numbers from 0 to 1; forests have 0.1, 0.5 and 0.9 otherwise. `Forest.quantiles` takes other ones in
+        each call. The forest must have been loaded with `samples=(X, y)`.
+        """
+        import numpy
+
+        no_rows = numpy.empty((0, self.num_features), numpy.float32)
+        self.predict(no_rows, output="quantile")  # fails here if the forest has no samples
+        return self._with_calls(quantiles=_arguments.quantiles_of(quantiles))
 
     def _by_output(self, flat: NDArray[Any]) -> NDArray[Any]:
         """Returns an array of raw scores after each other in the shape (rows, ..., outputs)."""
@@ -483,18 +495,22 @@ class Forest(_core.Forest):
             return self
         last = self._calls  # read once, because another thread may replace it
         if last is None or last[0] != asked:
-            last = self._calls = (asked, self._with_calls(self._options.get("rounds"), asked))
+            last = self._calls = (asked, self._with_calls(asked))
         return last[1]
 
-    def _with_calls(self, rounds: tuple[int, int] | None, asked: _Calls = _Calls()) -> Forest:
+    def _with_calls(self, asked: _Calls = _Calls(), **chosen: Any) -> Forest:
+        """Returns a forest whose calls have these options, and what is chosen for it, which pickles keep: `rounds` or
+        `quantiles`. What this forest has chosen stays."""
         import numpy
 
+        options = {**self._options, **chosen}
         features = numpy.array(asked.features, numpy.uint32)
-        quantiles = numpy.array(asked.quantiles, numpy.float64)
+        quantiles = numpy.array(asked.quantiles or options.get("quantiles", ()), numpy.float64)
+        begin, end = options.get("rounds", (0, 0))
         calls: Forest = self._calling(
-            *(rounds or (0, 0)), asked.every, asked.ensembles, features, quantiles, *asked.early_stop
+            begin, end, asked.every, asked.ensembles, features, quantiles, *asked.early_stop
         )
-        calls._options = self._options if rounds is None else {**self._options, "rounds": rounds}
+        calls._options = options
         calls._names = self._names
         calls._schema = calls._calls = None
         return calls

@@ -61,7 +61,7 @@ def load(
     background: rows with which contributions compare a row, an array (rows, features) without column names, compiled
               into the program: contributions are then interventional SHAP values, means over these rows.
     samples:  training rows and their targets, arrays (rows, features) and (rows,), without column names: lets
-              `Forest.quantiles` answer.
+              `Forest.quantiles` and `Forest.of_quantiles` answer.
 
     Raises Environment if the file cannot be read or the machine lacks the device or the CPU instructions, Refused if
     the model, the program or the schedule cannot be accepted, and Usage for options that make no sense. Warns
@@ -162,4 +162,4 @@ def open_model(
 def restored(image: Buffer, options: dict[str, Any]) -> Forest:
     """Makes a forest of a pickle's content."""
     forest = open_model(image, options, borrow=True)
-    return forest.of_rounds(*options["rounds"]) if "rounds" in options else forest
+    return forest._with_calls() if options.keys() & {"rounds", "quantiles"} else forest

@@ -40,6 +40,9 @@ class _Options(NamedTuple):
         keep = "*" if self.keep is None else ",".join(self.keep)
         output, missing, columns = self.call
         rest = (f", {missing!r} is missing" if missing is not None else "") + f", columns by {columns}"
+        quantiles = self.forest._options.get("quantiles")
+        if quantiles is not None:
+            rest += f", quantiles {quantiles}"
         return {
             b"forestvm.program": self.program.encode(),
             b"forestvm.predictions": f"{output} as {self.name} beside {keep}{rest}".encode(),
@@ -88,6 +91,9 @@ def _parser() -> argparse.ArgumentParser:
     predict.add_argument("predictions", type=Path, help="the file or folder to write")
     predict.add_argument("--output", choices=OUTPUTS, default="value", help="what to predict (default: value)")
     predict.add_argument(
+        "--quantiles", metavar="Q,...", help="numbers from 0 to 1, with --output quantile (default: 0.1,0.5,0.9)"
+    )
+    predict.add_argument(
         "--name", default="prediction", help="name of the column; NAME_0, NAME_1, ... if there are several"
     )
     predict.add_argument(
@@ -110,6 +116,10 @@ def _predict(options: argparse.Namespace) -> None:
     if options.batch_rows < 1:
         raise Usage(f"--batch-rows is {options.batch_rows}: expected a number from 1")
     forest = load_with(options.model, options.output, options.threads)
+    if options.quantiles is not None:
+        if options.output != "quantile":
+            raise Usage("--quantiles is for --output quantile")
+        forest = forest.of_quantiles(options.quantiles.split(","))
     keep = None if options.keep is None else [name for name in options.keep.split(",") if name]
     for name in keep or []:
         if (keep or []).count(name) > 1:

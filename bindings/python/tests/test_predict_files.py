@@ -100,6 +100,26 @@ def test_contributions_are_a_column_of_lists(table: pa.Table, tmp_path: Path) ->
         assert parts.tobytes() == forest.contributions(table, extra="ignore").tobytes()
 
 
+def test_quantiles_are_those_that_are_asked_for(tmp_path: Path) -> None:
+    X, y, rows = (np.load(DATA / "quantile" / f"extra_trees.{part}.npy") for part in ("X", "y", "rows"))
+    forest = forestvm.load(DATA / "quantile" / "extra_trees.skops", samples=(X, y))
+    forest.save(tmp_path / "model.fvm")
+    table = pa.table({f"c{i}": column for i, column in enumerate(rows.T)})
+    model, predictions = tmp_path / "model.fvm", tmp_path / "out.parquet"
+
+    def run_with(*options: str) -> int:
+        arguments = ("predict", model, write(table, tmp_path / "rows.parquet"), predictions, "--columns", "position")
+        return _predict_files.main([*map(str, arguments), "--output", "quantile", *options])
+
+    for options, quantiles in (((), (0.1, 0.5, 0.9)), (("--quantiles", "0.25,1"), (0.25, 1.0))):
+        assert run_with(*options) == 0
+        got = np.stack(read(predictions)["prediction"].to_numpy())
+        np.testing.assert_array_equal(got, forest.quantiles(rows, quantiles))
+        assert run_with("--quantiles", "0.5") == 1, "the file has other predictions"
+        predictions.unlink()
+    assert run_with("--quantiles", "0.5,x") == 2
+
+
 def test_no_rows(table: pa.Table, tmp_path: Path) -> None:
     assert run(write(table.slice(0, 0), tmp_path / "rows.arrow"), tmp_path / "out.parquet") == 0
     assert read(tmp_path / "out.parquet").num_rows == 0
@@ -332,6 +352,8 @@ def test_an_error_leaves_no_file(table: pa.Table, tmp_path: Path) -> None:
         ("rows.parquet", "out.parquet", ["--keep", "id,x"], 2, "columns that the rows do not have: x"),
         ("rows.parquet", "out.parquet", ["--batch-rows", "0"], 2, "--batch-rows is 0"),
         ("rows.parquet", "out.parquet", ["--threads", "0"], 2, "threads is 0"),
+        ("rows.parquet", "out.parquet", ["--quantiles", "0.5"], 2, "--quantiles is for --output quantile"),
+        ("rows.parquet", "out.parquet", ["--output", "quantile"], 1, "samples=(X, y)"),
         ("rows.parquet", "out.parquet", ["--output", "proba", "--keep", "id,id"], 2, "--keep names 'id' twice"),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +27,17 @@ def test_quantiles() -> None:
         np.testing.assert_array_equal(forest.quantiles(rows[:, :], QUANTILES, dtype="float32"), got.astype("float32"))
 
 
+def test_forests_of_quantiles_are_copied_and_pickled() -> None:
+    X, y, rows = (np.load(FOLDER / f"extra_trees.{part}.npy") for part in ("X", "y", "rows"))
+    forest = forestvm.load(FOLDER / "extra_trees.skops", samples=(X, y))
+    some = forest.of_quantiles([0.25, 1])
+    for again in (some, pickle.loads(pickle.dumps(some)), copy.deepcopy(some), some.of_quantiles(QUANTILES[3::4])):
+        np.testing.assert_array_equal(again.predict(rows, output="quantile"), forest.quantiles(rows, [0.25, 1.0]))
+    np.testing.assert_array_equal(some.quantiles(rows, [0.9]), forest.quantiles(rows, [0.9]))
+    np.testing.assert_array_equal(some.predict(rows), forest.predict(rows))
+    np.testing.assert_array_equal(forest.predict(rows, output="quantile"), forest.quantiles(rows))
+
+
 def test_refusals() -> None:
     model = FOLDER / "extra_trees.skops"
     X, y = np.load(FOLDER / "extra_trees.X.npy"), np.load(FOLDER / "extra_trees.y.npy")
@@ -32,8 +45,11 @@ def test_refusals() -> None:
     for wrong in ([], [1.5], [-0.1], [float("nan")], "text", 0.5):
         with pytest.raises(forestvm.Usage, match="quantiles is"):
             forest.quantiles(X, wrong)  # type: ignore[arg-type]
-    with pytest.raises(forestvm.Refused, match="samples=\\(X, y\\)"):
-        forestvm.load(model).quantiles(X)
+        with pytest.raises(forestvm.Usage, match="quantiles is"):
+            forest.of_quantiles(wrong)  # type: ignore[arg-type]
+    for without in (lambda: forestvm.load(model).quantiles(X), lambda: forestvm.load(model).of_quantiles([0.5])):
+        with pytest.raises(forestvm.Refused, match="samples=\\(X, y\\)"):
+            without()
     with pytest.raises(forestvm.Refused, match="160 rows, but 3 targets"):
         forestvm.load(model, samples=(X, y[:3]))
     with pytest.raises(forestvm.Refused, match="the target of row 0 is not finite"):

@@ -63,9 +63,17 @@ def table_of(forest: forestvm.Forest, count: int) -> pa.Table:
 
 
 def path_of(name: str) -> Path:
-    """Returns the path of a model. The one that knows its uncertainty is a copy with names of its features."""
+    """Returns the path of a model. The one that knows its uncertainty is a copy with names of its features, and the one
+    that knows targets is a program."""
     if name in MODELS:
         return MODELS[name]
+    if name == "targets":
+        path = _program.folder() / "targets.fvm"
+        if not path.exists():
+            random = np.random.default_rng(5)
+            samples = random.normal(scale=20, size=(400, 30)), random.normal(size=400)
+            forestvm.load(forest_text(20, 5, "average_output\n"), samples=samples).save(path)
+        return path
     path = _program.folder() / "uncertain.json"
     if not path.exists():
         model = json.loads(UNCERTAIN.read_text())
@@ -115,10 +123,10 @@ def codes() -> Codes:
     return Codes(forest, rows, values, {"missing": -99, "columns": "position"})
 
 
-def large_forest() -> forestvm.Forest:
-    """Makes a forest whose program has about 26 MB: 40 complete trees of depth 14 with random numbers."""
+def forest_text(trees: int, depth: int, head: str = "") -> bytes:
+    """Returns a model of LightGBM with one complete tree of random numbers, many times. `head` has lines for its head."""
     random = np.random.default_rng(1)
-    tests, features = 2**14 - 1, 30
+    tests, features = 2**depth - 1, 30
 
     def line(key: str, numbers: np.ndarray) -> str:
         return f"{key}=" + " ".join(map(str, numbers.tolist()))
@@ -140,11 +148,15 @@ def large_forest() -> forestvm.Forest:
         ]
     )
     names = " ".join(f"f{i}" for i in range(features))
-    head = "tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\nobjective=regression\n"
+    head = f"tree\nversion=v4\nnum_class=1\nnum_tree_per_iteration=1\nlabel_index=0\nobjective=regression\n{head}"
     head += f"max_feature_idx={features - 1}\nfeature_names={names}\n"
     head += f"feature_infos={' '.join(['[-99:99]'] * features)}\n"
-    text = head + "\n" + "".join(f"Tree={i}\n{tree}" for i in range(40)) + "end of trees\n"
-    return forestvm.load(text.encode(), threads=1)
+    return (head + "\n" + "".join(f"Tree={i}\n{tree}" for i in range(trees)) + "end of trees\n").encode()
+
+
+def large_forest() -> forestvm.Forest:
+    """Makes a forest whose program has about 26 MB."""
+    return forestvm.load(forest_text(40, 14), threads=1)
 
 
 @pytest.fixture(scope="session")
@@ -156,19 +168,23 @@ LISTED = [
     *((name, "contributions") for name in MODELS),
     *(("classes", output) for output in ("approx-contributions", "interactions", "trees", "staged")),
     *(("uncertain", output) for output in ("virt-ensembles", "uncertainty")),
+    ("targets", "quantile"),
 ]
 
 
 @pytest.fixture(scope="session", params=LISTED, ids=" of ".join)
 def listed(request: pytest.FixtureRequest) -> Case:
-    """A case of an output that has many numbers a row. Trees and stages come from a program of which some rounds are
-    chosen."""
+    """A case of an output that has several numbers a row in a list. Trees and stages come from a program of which some
+    rounds are chosen, and so are quantiles."""
     name, output = request.param
     model = case(name)
     forest = load_with(path_of(name), output, 1)
     if output in ("trees", "staged"):
         forest = forest.of_rounds(1, 4)
         width = 3 * forest.num_outputs
+    elif output == "quantile":
+        forest = forest.of_quantiles((0.25, 0.5, 0.75, 1))
+        width = 4
     elif name == "uncertain":
         width = 10 * forest.num_outputs if output == "virt-ensembles" else 2
     else:

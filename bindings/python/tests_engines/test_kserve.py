@@ -195,7 +195,7 @@ def test_named_categories_from_tritons_clients(way: str) -> None:
     for described in feature_tensors("categories"):
         values, texts = rows[described["name"]], described["datatype"] == "BYTES"
         tensor = clients.InferInput(described["name"], [40], described["datatype"])
-        if way == "grpc with contents":  # which other clients send, and Triton's do not
+        if way == "grpc with contents":  # Triton's clients send bytes instead, other clients send contents
             contents = tensor._get_tensor().contents
             if texts:
                 contents.bytes_contents.extend(value.encode() for value in values)

@@ -11,7 +11,7 @@ import stat
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Buffer
 
-# Outputs of which a row may have thousands of numbers, and the option with which `load` makes a forest that has them.
-LISTS = {
+# Outputs whose numbers of a row are one list, and the option with which `load` makes a forest that has them. Quantiles
+# need the training rows: their forests are loaded from programs.
+LISTS: dict[str, str | None] = {
     "contributions": "contributions",
     "approx-contributions": "approx_contributions",
     "interactions": "interactions",
@@ -35,6 +36,7 @@ LISTS = {
     "staged": "keep_leaves",
     "virt-ensembles": "keep_leaves",
     "uncertainty": "keep_leaves",
+    "quantile": None,
 }
 OUTPUTS = ("value", "raw", "class", "leaf", "proba", *LISTS)
 
@@ -56,7 +58,8 @@ class Program(NamedTuple):
 
     digest: str  # Forest.program_fingerprint
     threads: int
-    rounds: tuple[int, int] | None  # Rounds that Forest.of_rounds chose; the forest still holds the whole program.
+    rounds: tuple[int, int] | None = None  # Rounds that Forest.of_rounds chose; the forest holds the whole program.
+    quantiles: tuple[float, ...] | None = None  # Quantiles that Forest.of_quantiles chose.
 
     @property
     def file_name(self) -> str:
@@ -77,7 +80,7 @@ class Program(NamedTuple):
     def forest_of(self, image: Buffer) -> Forest:
         """Returns the forest of the program's bytes, which it borrows where they lie if they are read-only."""
         forest = Forest.from_buffer(image, threads=self.threads)
-        return forest if self.rounds is None else forest.of_rounds(*self.rounds)
+        return with_choices(forest, self.rounds, self.quantiles)
 
     def open(self, image: Callable[[], Buffer]) -> Forest:
         """Returns the forest, which this process opens once. `image` is called if this machine has no file yet."""
@@ -114,7 +117,15 @@ def program_of(forest: Forest, output: str, threads: int | None) -> Program:
     if device is not None:
         text = f"the forest runs on the GPU {device!r}, and tasks run on the host: load it without device="
         raise Usage(text, "forest")
-    return Program(forest.program_fingerprint, _threads.thread_count(threads), forest._options.get("rounds"))
+    chosen = {name: forest._options.get(name) for name in ("rounds", "quantiles")}
+    return Program(forest.program_fingerprint, _threads.thread_count(threads), **chosen)
+
+
+def with_choices(forest: Forest, rounds: Sequence[int] | None, quantiles: Sequence[float] | None) -> Forest:
+    """Returns the forest with the rounds and the quantiles that a forest of its program had, if any."""
+    if rounds is not None:
+        forest = forest.of_rounds(*rounds)
+    return forest if quantiles is None else forest.of_quantiles(quantiles)
 
 
 def check_output(forest: Forest, output: str) -> None:
@@ -128,7 +139,8 @@ def check_output(forest: Forest, output: str) -> None:
 
 def load_with(source: str | os.PathLike[str], output: str, threads: int | None) -> Forest:
     """Loads a model or a program that must have an output."""
-    needed: dict[str, Any] = {LISTS[output]: True} if output in LISTS else {}
+    option = LISTS.get(output)
+    needed: dict[str, Any] = {} if option is None else {option: True}
     forest = load(source, threads=threads, **needed)
     no_predictions(forest, output)  # fails here if the model has no such output
     return forest

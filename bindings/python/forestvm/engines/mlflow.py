@@ -16,7 +16,7 @@ import mlflow.pyfunc
 from .. import __version__
 from .._forest import Forest
 from .._load import load
-from ._program import Call, call_of, program_of
+from ._program import Call, call_of, program_of, with_choices
 
 
 def save(
@@ -43,7 +43,12 @@ def save(
         os.fspath(path),
         loader_module=__name__,
         data_path=str(program.file_of(forest)),
-        model_config={**call._asdict(), "threads": threads, "rounds": program.rounds and list(program.rounds)},
+        model_config={
+            **call._asdict(),
+            "threads": threads,
+            "rounds": program.rounds and list(program.rounds),
+            "quantiles": program.quantiles and list(program.quantiles),
+        },
         **options,
     )
 
@@ -52,9 +57,8 @@ def _load_pyfunc(path: str, model_config: dict[str, Any] | None = None) -> _Mode
     """Called by MLflow with the path of the program."""
     options = model_config or {}
     forest = load(path, threads=options.get("threads", 1))
-    rounds = options.get("rounds")
     call = Call(options.get("output", "value"), options.get("missing"), options.get("columns", "name"))
-    return _Model(forest.of_rounds(*rounds) if rounds else forest, call)
+    return _Model(with_choices(forest, options.get("rounds"), options.get("quantiles")), call)
 
 
 class _Model:

@@ -97,7 +97,7 @@ def _opened(options: bytes) -> tuple[Forest, str, float | None, bool]:
     """Called by the plugin with an expression's options, as polars pickles them. Returns the forest, the output, the
     number that is missing, and whether columns are taken by position."""
     read = _Options(io.BytesIO(options)).load()
-    program = Program(read["digest"], read["threads"], read["rounds"])
+    program = Program(read["digest"], read["threads"], read["rounds"], read["quantiles"])
     path = folder() / program.file_name
     if not hold(path):
         raise Environment(f"no program {path}: call forestvm.engines.polars.expr on this machine first", str(path))
