@@ -228,13 +228,13 @@ void Machine::walk(const Inst& inst) {
   pass_->walks_stages ? walk_stages(walker, task, args.acc_out) : walker.walk(task);
 }
 
-bool Machine::keep_ready(const Inst& inst, ReadyWalk& ready) {
-  const auto args = operands<Op::Walk>(inst);
-  if (!make_task(inst, ready.task)) return false;
+void Machine::keep_ready(const Inst* init, const Inst& walk, ReadySteps& ready) {
+  const auto args = operands<Op::Walk>(walk);
+  if (!make_task(walk, ready.task)) return;
   ready.walk = selected_walker(args.walker, args.select).walk;
   ready.adds_to_results = pass_->in_place && loaded_->memory[args.acc_out].storage == kResult;
+  ready.first_bytes = init == nullptr ? 0 : first_sums(*init, ready.first);
   ready_ = &ready;
-  return true;
 }
 
 bool Machine::stores_nothing(const Inst& inst) const {

@@ -195,11 +195,13 @@ constexpr std::size_t kept_numbers(std::size_t trees) {
 /// Writes the codes of a range of a pass's rows, unless they came encoded.
 void encode_range(const LoadedProgram& loaded, const Pass& pass, const Range& rows);
 
-/// A walk that is made again with other rows.
-struct ReadyWalk {
+/// What a machine that runs again with other rows needs not find out anew.
+struct ReadySteps {
   WalkTask task;
-  Walker walk;
+  Walker walk{};
   bool adds_to_results;  ///< True if its sums are the caller's memory, which may be another in each call.
+  std::uint32_t first_bytes = 0;  ///< Bytes of `first`; 0 if sums are not set from it.
+  std::byte first[256];           ///< The sums from which all rows start.
 };
 
 class Machine {
@@ -211,9 +213,10 @@ class Machine {
 
   bool wants(OutputKind output) const { return pass_->output == output; }
   bool runs_on(TargetSet targets) const { return contains(targets, loaded_->cpu); }
-  /// Makes `ready` of a walk instruction, which must be the only one that the machine runs from now on: walk() then
-  /// makes this walk with the pass's rows. Returns false if the instruction walks no trees.
-  bool keep_ready(const Inst& inst, ReadyWalk& ready);
+  /// Makes `ready` of a walk instruction, and of an init instruction of the same accumulator unless it is null. They must
+  /// be the only ones that the machine runs from now on: init() and walk() use `ready` with the pass's rows. Does
+  /// nothing if no trees are to be walked.
+  void keep_ready(const Inst* init, const Inst& walk, ReadySteps& ready);
   /// Returns whether a store instruction has no effect, because results are where they belong.
   bool stores_nothing(const Inst& inst) const;
   void parallel(const Inst& loop, std::uint32_t body);
@@ -259,6 +262,7 @@ class Machine {
   /// Calls visit.operator()<Element>() with the type of an accumulator's elements.
   template <class Visit>
   void with_element(std::uint32_t accumulator, Visit&& visit) const;
+  std::uint32_t first_sums(const Inst& init, std::span<std::byte> to) const;
   template <class Element>
   void fill(std::uint32_t accumulator, const Range& rows, const double* values) const;
   template <class Element>
@@ -311,7 +315,7 @@ class Machine {
   const LoadedProgram* loaded_;
   const Pass* pass_;
   std::size_t outputs_;
-  ReadyWalk* ready_ = nullptr;                ///< The only walk; null if walks are made for each instruction.
+  ReadySteps* ready_ = nullptr;               ///< Null if instructions are run as they are.
   std::uint32_t copies_[kAccumulators] = {};  ///< Copy of each accumulator that this machine writes.
 };
 

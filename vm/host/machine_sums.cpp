@@ -75,7 +75,29 @@ void Machine::clear_stages(const Range& rows) const {
     std::fill_n(pass_->values + first, count, 0.0f);
 }
 
+/// Writes the sums from which rows start without margins, as an init instruction sets them. Returns their bytes, or 0 if
+/// there is no room for them.
+std::uint32_t Machine::first_sums(const Inst& init, std::span<std::byte> to) const {
+  const auto args = operands<Op::Init>(init);
+  std::size_t bytes = 0;
+  with_element(args.acc_out, [&]<class Element>() {
+    const std::size_t width = loaded_->memory[args.acc_out].width, count = ranges[args.rows].size() * width;
+    if (count > to.size() / sizeof(Element)) return;
+    for (std::size_t i = 0; i < count; ++i) {
+      const Element sum = Element::of(pass_->base[i % width], loaded_->scale);
+      std::memcpy(to.data() + i * sizeof sum, &sum, sizeof sum);
+    }
+    bytes = count * sizeof(Element);
+  });
+  return static_cast<std::uint32_t>(bytes);
+}
+
 void Machine::init(const Inst& inst) {
+  if (ready_ != nullptr && ready_->first_bytes != 0) {
+    std::byte* const sums = ready_->adds_to_results ? pass_->accumulators[kResult] : ready_->task.out;
+    std::memcpy(sums, ready_->first, ready_->first_bytes);
+    return;
+  }
   const auto args = operands<Op::Init>(inst);
   const Range& rows = ranges[args.rows];
   clear_stages(rows);

@@ -16,8 +16,8 @@ void StraightCode::make(const LoadedProgram& loaded, const Pass& pass) {
   Machine machine(loaded, pass);
   const Inst* const code = loaded.code;
   std::size_t count = 0;
-  const Inst* only_walk = nullptr;
-  bool has_walks = false, has_copies = false;
+  const Inst *init = nullptr, *walk = nullptr;
+  bool is_simple = true;  // false if there are several of these, or instructions that change ranges or copies
   for (std::uint32_t pc = 0; code[pc].op != Op::Halt; ++pc) {
     const Inst& inst = code[pc];
     if (is_guard(inst.op)) {
@@ -27,13 +27,17 @@ void StraightCode::make(const LoadedProgram& loaded, const Pass& pass) {
     }
     if (inst.op == Op::End || (inst.op == Op::Store && machine.stores_nothing(inst))) continue;
     if (is_loop(inst.op) || count == steps_.size() - 1) return;
-    if (inst.op == Op::Walk) only_walk = std::exchange(has_walks, true) ? nullptr : &inst;
-    has_copies |= inst.op == Op::Privatize || inst.op == Op::Slice;
+    if (inst.op == Op::Init) is_simple &= std::exchange(init, &inst) == nullptr;
+    if (inst.op == Op::Walk) is_simple &= std::exchange(walk, &inst) == nullptr;
+    is_simple &= inst.op != Op::Privatize && inst.op != Op::Slice;
     steps_[count++] = inst;
   }
   steps_[count].op = Op::Halt;
   machine_ = machine;
-  if (only_walk != nullptr && !has_copies) machine_->keep_ready(*only_walk, walk_);
+  if (!is_simple || walk == nullptr) return;
+  const bool sets_sums =
+      init != nullptr && operands<Op::Init>(*init).acc_out == operands<Op::Walk>(*walk).acc_out;
+  machine_->keep_ready(sets_sums ? init : nullptr, *walk, ready_);
 }
 
 void StraightCode::run() { interpret(steps_.data(), 0, *machine_); }

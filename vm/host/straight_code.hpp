@@ -13,6 +13,10 @@ namespace forestvm::host {
 
 class StraightCode {
  public:
+  StraightCode() = default;
+  StraightCode(const StraightCode&) = delete;  // its machine refers to its steps
+  StraightCode& operator=(const StraightCode&) = delete;
+
   /// Takes the instructions that interpret() would run for a pass. There are none if one of them is a loop, or if they
   /// are too many. The pass and the program must outlive them.
   void make(const LoadedProgram& loaded, const Pass& pass);
@@ -26,7 +30,7 @@ class StraightCode {
  private:
   std::array<Inst, 12> steps_{};  ///< They end with a halt.
   std::optional<Machine> machine_{};
-  ReadyWalk walk_{};
+  ReadySteps ready_{};
 };
 
 }  // namespace forestvm::host
