@@ -213,9 +213,9 @@ class Machine {
 
   bool wants(OutputKind output) const { return pass_->output == output; }
   bool runs_on(TargetSet targets) const { return contains(targets, loaded_->cpu); }
-  /// Makes `ready` of a walk instruction, and of an init instruction of the same accumulator unless it is null. They must
-  /// be the only ones that the machine runs from now on: init() and walk() use `ready` with the pass's rows. Does
-  /// nothing if no trees are to be walked.
+  /// Makes `ready` of a walk instruction, and of an init instruction of its accumulator unless it is null. They must be
+  /// the only ones that the machine runs from now on: init() and walk() use `ready` with the pass's rows. Does nothing
+  /// if no trees are to be walked.
   void keep_ready(const Inst* init, const Inst& walk, ReadySteps& ready);
   /// Returns whether a store instruction has no effect, because results are where they belong.
   bool stores_nothing(const Inst& inst) const;

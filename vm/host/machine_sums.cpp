@@ -75,8 +75,8 @@ void Machine::clear_stages(const Range& rows) const {
     std::fill_n(pass_->values + first, count, 0.0f);
 }
 
-/// Writes the sums from which rows start without margins, as an init instruction sets them. Returns their bytes, or 0 if
-/// there is no room for them.
+/// Writes the sums from which rows start without margins, as an init instruction sets them. Returns their bytes, or 0
+/// if there is no room for them.
 std::uint32_t Machine::first_sums(const Inst& init, std::span<std::byte> to) const {
   const auto args = operands<Op::Init>(init);
   std::size_t bytes = 0;

@@ -124,7 +124,7 @@ def codes() -> Codes:
 
 
 def forest_text(trees: int, depth: int, head: str = "") -> bytes:
-    """Returns a model of LightGBM with one complete tree of random numbers, many times. `head` has lines for its head."""
+    """Returns a model of LightGBM with one complete tree of random numbers, many times. `head` is put into its head."""
     random = np.random.default_rng(1)
     tests, features = 2**depth - 1, 30
 
