@@ -336,10 +336,9 @@ def test_options_that_make_no_sense(breast_cancer: Path, options: dict[str, Any]
 def test_auto_suits_numbers_of_rows_per_call(breast_cancer: Path) -> None:
     every = forestvm.load(breast_cancer)
     rows = np.random.default_rng(3).normal(size=(100, 30)).astype(np.float32)
-    plans = every.schedule.count("plan(")
     for for_rows in (1, 4096, np.int64(64), [4096], (1, 1), iter([64])):
         forest = forestvm.load(breast_cancer, for_rows=for_rows)
-        assert forest.schedule.count("plan(") < plans
+        assert forest.schedule != every.schedule
         assert len(forest.to_bytes()) < len(every.to_bytes())
         np.testing.assert_array_equal(forest.predict(rows), every.predict(rows))
     for for_rows in (2**32 - 1, [4096, 1], (1, 4096), range(1, 5000)):
