@@ -47,7 +47,7 @@ class LeafCodes {
   /// Returns the code of a leaf number. Numbers without one get the next.
   std::uint32_t find_or_add(std::int32_t number) {
     if (const auto at = static_cast<std::uint32_t>(number); at < kSmall) {
-      while (at >= small_.size()) small_.push_back(kNoCode);
+      if (at >= small_.size()) small_.resize(at + std::size_t{1}, kNoCode);
       if (small_[at] == kNoCode) small_[at] = count_++;
       return small_[at];
     }

@@ -260,6 +260,25 @@ TEST(Proximity, ComparesManyKeptRowsOnce) {
   }
 }
 
+/// Pairs of two tiles' rows are compared once by their codes where a tree has more leaves than sets have numbers.
+TEST(Proximity, ComparesPairsOfKeptRowsOnceByCodes) {
+  constexpr std::size_t kRows = 66'058, kFirst = 65'536, kCompared = kRows - kFirst;
+  Leaves leaves{2};
+  for (std::int32_t i = 0; i < static_cast<std::int32_t>(kRows); ++i)
+    leaves.numbers.insert(leaves.numbers.end(), {i, i % 5});
+  const KeptLeaves kept = kept_of(leaves, "auto", kRows);
+  std::vector<std::int32_t> counts(kCompared * kRows, -1);
+  ASSERT_TRUE(kept.count_kept(kFirst, kCompared, counts).ok());
+  std::size_t wrong = 0;
+  for (std::size_t r = 0; r < kCompared; ++r)
+    for (std::size_t other = 0; other < kRows; ++other) {
+      const std::size_t row = kFirst + r;
+      const std::int32_t expected = (row == other ? 1 : 0) + (row % 5 == other % 5 ? 1 : 0);
+      if (counts[r * kRows + other] != expected) ++wrong;
+    }
+  EXPECT_EQ(wrong, 0U);
+}
+
 /// Each thread compares some rows, and writes its part of the results.
 TEST(Proximity, ComparesKeptRowsInThreads) {
   const Leaves leaves = drawn(2'000, 20, 8);
