@@ -110,8 +110,9 @@ TEST_F(Bench, TimesThePartsOfCalls) {
       ASSERT_TRUE(line.contains(kind)) << line.dump();
       for (const char* part : {"encode", "walk", "reduce", "transform"})
         EXPECT_GE(line[kind][part].get<double>(), 0) << line.dump();
-      EXPECT_GT(line[kind]["walk"].get<double>(), 0) << line.dump();
     }
+    EXPECT_GT(line["predicted_us_per_row"]["walk"].get<double>(), 0) << line.dump();
+    // The other measured parts are differences of times, which can be 0 on a busy machine.
     EXPECT_GT(line["us_per_row"]["reduce"].get<double>(), 0) << line.dump();
   }
 }
