@@ -195,7 +195,7 @@ constexpr std::size_t kept_numbers(std::size_t trees) {
 /// Writes the codes of a range of a pass's rows, unless they came encoded.
 void encode_range(const LoadedProgram& loaded, const Pass& pass, const Range& rows);
 
-/// What a machine that runs again with other rows needs not find out anew.
+/// Holds the initial sums and the walk of a machine that runs again with other rows, so that they are prepared once.
 struct ReadySteps {
   WalkTask task;
   Walker walk{};
@@ -315,7 +315,7 @@ class Machine {
   const LoadedProgram* loaded_;
   const Pass* pass_;
   std::size_t outputs_;
-  ReadySteps* ready_ = nullptr;               ///< Null if instructions are run as they are.
+  ReadySteps* ready_ = nullptr;  ///< Null if init and walk instructions prepare everything themselves.
   std::uint32_t copies_[kAccumulators] = {};  ///< Copy of each accumulator that this machine writes.
 };
 

@@ -17,7 +17,8 @@ void StraightCode::make(const LoadedProgram& loaded, const Pass& pass) {
   const Inst* const code = loaded.code;
   std::size_t count = 0;
   const Inst *init = nullptr, *walk = nullptr;
-  bool is_simple = true;  // false if there are several of these, or instructions that change ranges or copies
+  // Steps are prepared only if each occurs once, and nothing changes the ranges or copies that they use.
+  bool is_simple = true;
   for (std::uint32_t pc = 0; code[pc].op != Op::Halt; ++pc) {
     const Inst& inst = code[pc];
     if (is_guard(inst.op)) {
