@@ -22,14 +22,15 @@ std::string_view name_in(std::string_view line) {
   return line.substr(0, line.find(' '));
 }
 
-/// Returns the range of the rows that an instruction encodes or walks: its last range before the walker.
+/// Returns the range of the rows that an instruction encodes, walks or adds up: its last range before the walker.
 std::string_view rows_in(std::string_view line) {
-  const std::size_t begin = line.rfind('r', line.find(", w") - 1);
+  const std::size_t begin = line.substr(0, line.find(", w")).rfind(" r") + 1;
   return line.substr(begin, line.find(',', begin) - begin);
 }
 
-/// Returns the text of a program without its walks for scores; `encodes` says whether rows are encoded for them. An
-/// instruction that does nothing, a slice of the rows into a range that nothing else uses, takes the place of each.
+/// Returns the text of a program without its walks for scores and without sums of the leaves that they keep; `encodes`
+/// says whether rows are encoded for them. An instruction that does nothing, a slice of the rows into a range that
+/// nothing else uses, takes the place of each.
 std::string without_walks(const std::string& code, bool encodes) {
   std::vector<std::string_view> lines;
   for (std::size_t begin = 0; begin < code.size();) {
@@ -38,13 +39,15 @@ std::string without_walks(const std::string& code, bool encodes) {
     begin = end + 1;
   }
   std::vector<std::string> text(lines.size());
-  bool is_before_walk =
-      false;  // false before instructions that write leaves or contributions, which need codes
+  // From the last line to the first: whether walks and encoding before a line are for other outputs, which need them.
+  bool is_for_others = true;
   for (std::size_t i = lines.size(); i-- > 0;) {
     const std::string_view name = name_in(lines[i]);
-    if (name == "leaves" || name == "explain") is_before_walk = false;
-    if (name == "walk") is_before_walk = true;
-    const bool is_left_out = name == "walk" || (name == "encode" && is_before_walk && !encodes);
+    const bool is_sum = name == "sum_trees", is_walk = name == "walk";
+    if (name == "leaves" || name == "explain" || name == "store_trees" || name == "store_stages")
+      is_for_others = true;
+    if (name == "store" || is_sum) is_for_others = false;
+    const bool is_left_out = !is_for_others && (is_walk || is_sum || (name == "encode" && !encodes));
     text[i] = is_left_out ? formatted("slice r{}, {}, from 0, to 0", kRangeRegisters - 1, rows_in(lines[i]))
                           : std::string(lines[i]);
   }

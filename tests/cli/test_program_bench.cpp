@@ -117,6 +117,18 @@ TEST_F(Bench, TimesThePartsOfCalls) {
   }
 }
 
+/// Programs with outputs of trees, and some of several outputs, add or write leaves that their walks keep.
+TEST_F(Bench, TimesThePartsOfProgramsThatKeepLeaves) {
+  ASSERT_EQ(forestvm({"compile", model_, "-o", file("m.fvm"), "--with", "trees,staged"}).code, 0);
+  const std::string classes = test_data("catboost/1.2.10_classes/");
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{file("m.fvm"), rows_}, {classes + "model.cbm", classes + "rows.npy"}}) {
+    std::vector<std::string> all = words;
+    all.insert(all.end(), {"--batch", "1,64", "--parts"});
+    for (const auto& line : lines(all)) EXPECT_TRUE(line.contains("us_per_row")) << line.dump();
+  }
+}
+
 TEST_F(Bench, PredictsPartsOnlyWhereItCan) {
   const auto is_predicted = [&](std::vector<std::string> words) {
     words.insert(words.end(), {"--batch", "8", "--parts"});
