@@ -193,20 +193,8 @@ void Machine::round(const Inst& inst) {
 
 namespace {
 
-/// The number of trees by which vectors are prefetched ahead, because they are scattered in memory.
-constexpr std::size_t kVectorsAhead = 8;
-
-/// Adds the vectors of a row's leaves; leaves[t * stride] is that of tree t.
-template <class Score>
-void add_vectors(const LeafVectors& vectors, const Score* leaves, std::size_t stride, std::size_t trees,
-                 Score* sums) {
-  for (std::size_t t = 0; t < trees; ++t) {
-    if (t + kVectorsAhead < trees)
-      __builtin_prefetch(leaf_vector(vectors, leaves[(t + kVectorsAhead) * stride]));
-    add_vector(sums, leaf_vector(vectors, leaves[t * stride]), vectors.width);
-  }
-}
-
+/// The bytes of vectors of leaves that are added to the sums of many rows before others.
+constexpr std::size_t kVectorBytes = 24576;
 /// Adds the leaves of `count` trees to the sums of some rows. The sums of a line stay in four registers meanwhile: the
 /// compiler would keep an array of vectors in memory.
 template <class Score>
@@ -281,13 +269,12 @@ void Machine::add_leaves(std::uint32_t to, std::uint32_t from, const Range& rows
       for (std::uint32_t i = 0; i < count; ++i) sums[i * outputs_ + k] = by_output[k * count + i];
     return;
   }
+  if (loaded_->vectors.count != 0)
+    return loaded_->target->add_vectors({loaded_->vectors, std::is_same_v<Score, double>,
+                                         leaves + trees.begin * std::size_t{offsets.stride}, offsets.stride,
+                                         trees.size(), count, sums});
   for (std::uint32_t i = 0; i < count; ++i) {
     Score* const row_sums = sums + i * outputs_;
-    if (loaded_->vectors.count != 0) {
-      add_vectors(loaded_->vectors, leaves + i + trees.begin * std::size_t{offsets.stride}, offsets.stride,
-                  trees.size(), row_sums);
-      continue;
-    }
     for (std::uint32_t t = trees.begin; t < trees.end; ++t) {
       const auto number = static_cast<double>(leaves[std::size_t{t} * offsets.stride + i]);
       row_sums[outputs[t]] += static_cast<Score>(leaf_output(rows.begin + i, number));
@@ -335,11 +322,17 @@ void Machine::sum_trees(const Inst& inst) {
                            [&](const Range& some) { add_until_decided(args.acc_out, args.acc_in, some); });
     return;
   }
-  with_scores(args.acc_out, [&]<class Score>() {
+  const Range& all = pass_->trees;
+  // The vectors of the leaves of a few trees lie in near caches, from which the rows of all blocks read them.
+  const bool in_turns = loaded_->vectors.count != 0 && rows.size() > kCodeRows;
+  const std::uint32_t step = in_turns ? kVectorsFound / kCodeRows : std::max(all.size(), 1u);
+  for (std::uint32_t c = 0; c < iterations(all.size(), step); ++c) {
+    const Range trees = chunk(all, step, c);
     LeafOffsets::for_parts(rows, rows_together(outputs_, kCodeRows), [&](const Range& some) {
-      add_leaves<Score>(args.acc_out, args.acc_in, some, pass_->trees);
+      with_scores(args.acc_out,
+                  [&]<class Score>() { add_leaves<Score>(args.acc_out, args.acc_in, some, trees); });
     });
-  });
+  }
 }
 
 template void Machine::fill<F32Sum>(std::uint32_t accumulator, const Range& rows, const double* values) const;

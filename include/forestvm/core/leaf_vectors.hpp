@@ -28,10 +28,4 @@ FVM_INLINE const Score* leaf_vector(const LeafVectors& vectors, Score number) {
   return static_cast<const Score*>(vectors.numbers) + index * vectors.width;
 }
 
-/// Adds a vector to a row's sums.
-template <class Score>
-FVM_INLINE void add_vector(Score* sums, const Score* vector, std::uint32_t width) {
-  for (std::uint32_t k = 0; k < width; ++k) sums[k] += vector[k];
-}
-
 }  // namespace forestvm

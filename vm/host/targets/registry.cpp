@@ -24,6 +24,7 @@ namespace forestvm::host {
     void pack(const PackTask& task);                  \
     void explain(const ExplainTask& task);            \
     void attribute(const AttributeTask& task);        \
+    void add_vectors(const VectorsTask& task);        \
     void store_trees(const TreeRowsTask& task);       \
     ScoresFunction scores_function();                 \
     void add_levels(HostPaths& paths);                \
@@ -50,6 +51,7 @@ constexpr Target kTargets[] = {
    target_##Name::pack,                 \
    target_##Name::explain,              \
    target_##Name::attribute,            \
+   target_##Name::add_vectors,          \
    target_##Name::store_trees,          \
    target_##Name::scores_function,      \
    target_##Name::add_levels,           \

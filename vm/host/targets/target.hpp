@@ -8,6 +8,7 @@
 #include <forestvm/core/round_values.hpp>
 #include <forestvm/result.hpp>
 
+#include "vm/host/add_vectors.hpp"
 #include "vm/host/attribute_numbers.hpp"
 #include "vm/host/derive_codes.hpp"
 #include "vm/host/encode_categories.hpp"
@@ -38,6 +39,7 @@ struct Target {
   PackFunction pack;
   ExplainFunction explain;
   AttributeFunction attribute;
+  AddVectorsFunction add_vectors;
   StoreTreesFunction store_trees;
   /// Returns the function that transforms many scores in vectors; null if the target has none.
   ScoresFunction (*scores_function)();
