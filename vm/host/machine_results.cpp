@@ -20,7 +20,16 @@ std::optional<ScoreFunction> function_of(Transform transform, bool wide) {
   if (transform == Transform::Sigmoid || transform == Transform::PlainSigmoid)
     return ScoreFunction::PlainSigmoid;
   if (transform == Transform::Exp || transform == Transform::Softmax) return ScoreFunction::Exp;
+  const bool table = transform == Transform::TableExp || transform == Transform::TableSoftmax;
+  if (table && wide) return ScoreFunction::TableExp;
   return std::nullopt;
+}
+
+/// Returns the numbers that a function looks up, which are computed when they are asked for the first time.
+const RootPowers* root_powers(ScoreFunction function) {
+  if (function != ScoreFunction::TableExp) return nullptr;
+  static const RootPowers powers;
+  return &powers;
 }
 
 /// Transforms rows in the target's vectors. Returns false, and does nothing, if they would not take less time, or if
@@ -29,15 +38,15 @@ template <class Score>
 bool transform_in_vectors(const Target& target, Transform transform, Score* scores, std::size_t rows,
                           std::uint32_t outputs, const TransformParameters& parameters) {
   constexpr bool kWide = std::is_same_v<Score, double>;
-  const bool softmax = transform == Transform::Softmax;
+  const bool softmax = transform == Transform::Softmax || transform == Transform::TableSoftmax;
   const std::size_t count = rows * outputs;
   const std::optional<ScoreFunction> function = function_of(transform, kWide);
   if (!function || count < kScoresForVectors) return false;
-  if (parameters.divisor != 1 || (softmax && parameters.slope != 1)) return false;
+  if (parameters.divisor != 1 || (transform == Transform::Softmax && parameters.slope != 1)) return false;
   const ScoresFunction transform_scores = target.scores_function();
   if (transform_scores == nullptr) return false;
   for (std::size_t i = 0; softmax && i < count; i += outputs) subtract_largest(scores + i, outputs);
-  transform_scores({*function, kWide, scores, count, parameters.slope});
+  transform_scores({*function, kWide, scores, count, parameters.slope, root_powers(*function)});
   for (std::size_t i = 0; softmax && i < count; i += outputs) divide_by_sum(scores + i, outputs);
   return true;
 }

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include <forestvm/core/exp.hpp>
+#include <forestvm/core/table_exp.hpp>
 #include <forestvm/core/transform.hpp>
 
 namespace forestvm {
@@ -31,15 +32,26 @@ struct LongsOf<ScoreVectors<64>::Doubles> {
 
 namespace host {
 
-enum class ScoreFunction : std::uint8_t { Exp, CutSigmoid, PlainSigmoid };
+enum class ScoreFunction : std::uint8_t { Exp, CutSigmoid, PlainSigmoid, TableExp };
+
+/// The numbers that root_power computes, for vectors of table_exp.
+struct RootPowers {
+  RootPowers() {
+    for (std::uint32_t i = 0; i < kCount; ++i) powers[i] = root_power(i);
+  }
+
+  static constexpr std::uint32_t kCount = 2048;
+  double powers[kCount];
+};
 
 /// Scores that are replaced by a function of each; sigmoids are of the product of `slope` and the score.
 struct ScoresTask {
-  ScoreFunction function;  ///< CutSigmoid is for float32 scores.
+  ScoreFunction function;  ///< CutSigmoid is for float32 scores, TableExp for float64 ones.
   bool wide;               ///< Whether scores are of type double, otherwise float.
   void* scores;
   std::size_t count;
   double slope;
+  const RootPowers* root_powers = nullptr;  ///< for TableExp
 };
 
 using ScoresFunction = void (*)(const ScoresTask&);
@@ -62,6 +74,16 @@ FVM_INLINE void replace_scores(const ScoresTask& task, Function function) {
     else
       std::memcpy(bytes + done, &scores, now);
   }
+}
+
+/// Returns table_exp of each number of a vector.
+template <class Doubles>
+FVM_INLINE Doubles table_exps(Doubles x, const RootPowers& roots) {
+  const TableExpTerms<Doubles> terms(x);
+  const auto indices = terms.whole.integer & (RootPowers::kCount - 1);
+  Doubles powers;
+  for (std::size_t i = 0; i < sizeof x / sizeof(double); ++i) powers[i] = roots.powers[indices[i]];
+  return terms.result(x, powers);
 }
 
 template <class Target>
@@ -90,6 +112,9 @@ void transform_scores(const ScoresTask& task) {
       return replace_scores<Floats>(
           task, [&](Floats x)
                     __attribute__((always_inline)) { return plain_sigmoid(narrow * x, exp_of_floats); });
+    case ScoreFunction::TableExp:
+      return replace_scores<Doubles>(
+          task, [&](Doubles x) __attribute__((always_inline)) { return table_exps(x, *task.root_powers); });
   }
 }
 

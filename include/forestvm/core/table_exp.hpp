@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <limits>
 
-#include <forestvm/core/math.hpp>
+#include <forestvm/core/exp.hpp>
 #include <forestvm/core/platform.hpp>
 
 namespace forestvm {
@@ -42,22 +42,35 @@ FVM_HOST_DEVICE constexpr double root_power(std::uint32_t index) {
   return std::bit_cast<double>((std::uint64_t{1023} << 52) + (rounded - (std::uint64_t{1} << 52)));
 }
 
+/// What table_exp computes of a number, or of a vector of numbers: the nearest whole number of units of ln 2 / 2048,
+/// and a polynomial of degree 3 for the rest.
+template <class Double>
+struct TableExpTerms {
+  FVM_INLINE explicit TableExpTerms(Double x) : whole(x * (2048 / 0.6931471805599453)) {
+    constexpr double kUnitsPerRoot = 0.6931471805599453 / 2048;
+    const Double rest = whole.number * kUnitsPerRoot - x;
+    factor = (3.0000000027955394 - rest) * (rest * rest) * 0.16666666685227835064 - rest + 1.0;
+  }
+
+  /// Returns exp(x). `root` is root_power of the last 11 bits of the whole number.
+  FVM_INLINE Double result(Double x, Double root) const {
+    using Longs = typename LongsOf<Double>::Type;
+    const Double result =
+        factor * std::bit_cast<Double>(std::bit_cast<Longs>(root) + (whole.integer >> 11 << 52));
+    const Double zero{}, infinity = zero + std::numeric_limits<double>::infinity();
+    const Double above = x <= -708.39641853226408 ? zero : result;
+    return result_or_nan(x >= 709.78271289338397 ? infinity : above, x);
+  }
+
+  NearestWhole<Double> whole;
+  Double factor;
+};
+
 /// Returns exp(x) with the bits of CatBoost's function on x86: 2^(n / 2048) for the nearest whole number n, times a
-/// polynomial of degree 3 for the rest of x. It is off by up to 2 |x| + 3 units in the last place, and 0 below -708.
+/// polynomial for the rest of x. It is off by up to 2 |x| + 3 units in the last place, and 0 below -708.
 FVM_HOST_DEVICE inline double table_exp(double x) {
-  if (x != x) return x;
-  if (x <= -708.39641853226408) return 0.0;
-  if (x >= 709.78271289338397) return std::numeric_limits<double>::infinity();
-  constexpr double kRootsPerUnit = 2048 / 0.6931471805599453, kUnitsPerRoot = 0.6931471805599453 / 2048;
-  constexpr double kRounder = 6755399441055744.0;  // 2^52 + 2^51: a sum with it has no fraction
-  const double whole = (x * kRootsPerUnit + kRounder) - kRounder;
-  const auto n = static_cast<std::int32_t>(whole);
-  const double rest = whole * kUnitsPerRoot - x;
-  const double factor = (3.0000000027955394 - rest) * (rest * rest) * 0.16666666685227835064 - rest + 1.0;
-  const double power =
-      std::bit_cast<double>(std::bit_cast<std::uint64_t>(root_power(static_cast<std::uint32_t>(n) & 2047)) +
-                            (static_cast<std::uint64_t>(n >> 11) << 52));
-  return factor * power;
+  const TableExpTerms<double> terms(x);
+  return terms.result(x, root_power(static_cast<std::uint32_t>(terms.whole.integer) & 2047));
 }
 
 }  // namespace forestvm

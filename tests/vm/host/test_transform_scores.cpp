@@ -38,7 +38,7 @@ std::vector<Score> many_scores() {
                                Limits::min(),
                                -Limits::denorm_min()};
   for (const double limit : {88.7, 88.722839, 88.8, 87.336548, 103.97208, 104.0, 709.782712893384, 709.79,
-                             745.1332191019411, 745.14, 0.34657359027997264, 1e-20})
+                             708.3964185322641, 745.1332191019411, 745.14, 0.34657359027997264, 1e-20})
     for (const double sign : {1.0, -1.0}) {
       const Score score = static_cast<Score>(sign * limit);
       for (const Score beside :
@@ -66,6 +66,7 @@ struct Case {
 template <class Score>
 void expect_bits_of_single_scores(const host::Target& target, const Case& one, double slope) {
   constexpr bool kWide = std::is_same_v<Score, double>;
+  static const host::RootPowers roots;
   const std::vector<Score> scores = many_scores<Score>();
   std::vector<Score> expected = scores;
   for (Score& score : expected) transform_row(one.transform, &score, 1, {.slope = slope});
@@ -76,7 +77,7 @@ void expect_bits_of_single_scores(const host::Target& target, const Case& one, d
                              scores.begin() + static_cast<std::ptrdiff_t>(begin + count));
     block.insert(block.begin(), Score{-7});
     block.push_back(Score{-7});
-    target.scores_function()({one.function, kWide, block.data() + 1, count, slope});
+    target.scores_function()({one.function, kWide, block.data() + 1, count, slope, &roots});
     EXPECT_EQ(block.front(), Score{-7});
     EXPECT_EQ(block.back(), Score{-7});
     for (std::size_t i = 0; i < count; ++i)
@@ -99,6 +100,7 @@ TEST(TransformScores, HaveTheBitsOfSingleScores) {
     }
     expect_bits_of_single_scores<float>(target, {ScoreFunction::Exp, Transform::Exp}, 1);
     expect_bits_of_single_scores<double>(target, {ScoreFunction::Exp, Transform::Exp}, 1);
+    expect_bits_of_single_scores<double>(target, {ScoreFunction::TableExp, Transform::TableExp}, 1);
   }
   if (compared == 0) GTEST_SKIP() << "no target of this build and CPU transforms scores in vectors";
 }
@@ -112,8 +114,8 @@ TEST(TransformScores, RowsAloneAndAmongOthersHaveTheSameValues) {
     return drawn;
   }();
   for (const ScalarType type : {ScalarType::Float32, ScalarType::Float64})
-    for (const Transform transform :
-         {Transform::Sigmoid, Transform::PlainSigmoid, Transform::Exp, Transform::Softmax})
+    for (const Transform transform : {Transform::Sigmoid, Transform::PlainSigmoid, Transform::Exp,
+                                      Transform::Softmax, Transform::TableExp, Transform::TableSoftmax})
       for (const double divisor : {1.0, 3.0}) {
         Model model = small_forest();
         model.score_type = type;
