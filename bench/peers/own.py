@@ -119,6 +119,35 @@ def catboost_counters(out):
     return write(out, X[TRAIN:], raw, n_trees=model.tree_count_, leaves=64 * model.tree_count_, **facts)
 
 
+def catboost_classes(out):
+    """Trains CatBoost on seven classes, so that leaves are vectors."""
+    import catboost
+
+    X, y = drawn(TRAIN + ROWS)
+    settings = dict(iterations=300, depth=6, verbose=False, allow_writing_files=False, random_seed=1, thread_count=2)
+    model = catboost.CatBoostClassifier(loss_function="MultiClass", **settings)
+    model.fit(X[:TRAIN], np.digitize(y[:TRAIN], (-1.5, -0.9, -0.3, 0.3, 0.9, 1.5)))
+    model.save_model(f"{out}/catboost.cbm")
+    raw = model.predict(X[TRAIN:], prediction_type="RawFormulaVal")
+    facts = dict(trainer="catboost", source=f"{out}/catboost.cbm", catboost_trees=True)
+    return write(out, X[TRAIN:], raw, n_trees=model.tree_count_, leaves=64 * model.tree_count_, **facts)
+
+
+def xgboost_vectors(out):
+    """Trains XGBoost on five targets at once, so that leaves are vectors."""
+    import xgboost
+
+    X, y = drawn(TRAIN + ROWS)
+    targets = np.stack([y * X[:, k] for k in range(5)], axis=1)[:TRAIN]
+    settings = dict(n_estimators=200, max_depth=6, tree_method="hist", multi_strategy="multi_output_tree", n_jobs=2)
+    booster = xgboost.XGBRegressor(**settings).fit(X[:TRAIN], targets).get_booster()
+    booster.save_model(f"{out}/model.ubj")
+    leaves = sum(tree.count("leaf=") for tree in booster.get_dump())
+    raw = booster.predict(xgboost.DMatrix(X[TRAIN:]), output_margin=True)
+    facts = dict(trainer="xgboost", source=f"{out}/model.ubj", n_trees=200, leaves=leaves)
+    return write(out, X[TRAIN:], raw, **facts)
+
+
 def table(X, columns):
     """Returns a table for CatBoost, which takes categories as whole numbers and not as floats."""
     import pandas
@@ -164,11 +193,13 @@ def count_leaves(tree):
 
 
 MODELS = {
+    "own-catboost-classes": catboost_classes,
     "own-catboost-counters": catboost_counters,
     "own-lightgbm-linear": lightgbm_linear,
     "own-sklearn-classes": sklearn_classes,
     "own-sklearn-forest": sklearn_forest,
     "own-sklearn-hist": sklearn_hist,
+    "own-xgboost-vectors": xgboost_vectors,
     "own-ydf": ydf_boosted,
 }
 
