@@ -8,7 +8,9 @@ is timed twice: with int32 leaves and an array for the counts given, as NumPy ha
 predicts the leaves and makes the array, too. NumPy compares the leaves of 64 rows with those of all others in two ways,
 of which the table has the faster: row by row, `(others == row).sum(axis=1)`, and tree by tree, adding
 `leaves[:, None] == others` to an array. It does so with int32 and with the smallest type that holds the leaves. The
-counts must be equal. Prints a Markdown table of the smallest processor times for a pair of rows in nanoseconds. Needs
+counts must be equal. The table also has the time of the loop that is found in most programs, which adds
+`numpy.equal.outer(leaves, others)` of all rows, tree by tree: the time of its first 8 trees, for as many trees as there
+are. Prints a Markdown table of the smallest processor times for a pair of rows in nanoseconds. Needs
 numpy, xgboost-cpu and the package forestvm.
 
 With --themselves it compares rows with themselves, leaves given, and has the time of the same call with these rows as the
@@ -28,6 +30,7 @@ from models import XGBOOST, models_of
 from timing import timed
 
 NUMPY_ROWS = 64
+TABLE_TREES = 8
 TURNS = 5
 
 
@@ -43,6 +46,14 @@ def by_trees(leaves, others):
     return counts
 
 
+def by_tables(leaves, others):
+    """Takes leaves tree by tree, and makes a table of all pairs of rows for each."""
+    counts = numpy.zeros((leaves.shape[1], others.shape[1]), numpy.int32)
+    for mine, theirs in zip(leaves, others):
+        counts += numpy.equal.outer(mine, theirs)
+    return counts
+
+
 def least(function):
     """Returns the least processor time of some calls in nanoseconds, and the last result."""
     calls = [timed(function) for _ in range(TURNS)]
@@ -50,7 +61,8 @@ def least(function):
 
 
 def least_of_numpy(leaves, others, counts):
-    """Returns NumPy's least times for a pair with int32 and with the smallest type, or None if the counts differ."""
+    """Returns NumPy's least times for a pair: with int32, with the smallest type, and of whole tables; or None if the
+    counts differ."""
     times = []
     for dtype in (leaves.dtype, numpy.min_scalar_type(leaves.max())):
         few, all_others = leaves[:NUMPY_ROWS].astype(dtype), others.astype(dtype)
@@ -62,6 +74,10 @@ def least_of_numpy(leaves, others, counts):
         if not all(numpy.array_equal(some[:NUMPY_ROWS], found) for some in counts for _, found in ways):
             return None
         times.append(min(time for time, _ in ways) / (NUMPY_ROWS * len(others)))
+    trees = leaves.shape[1]
+    some_trees = [numpy.ascontiguousarray(some.T[:TABLE_TREES]) for some in (leaves, others)]
+    time, _ = least(lambda: by_tables(*some_trees))
+    times.append(time / min(trees, TABLE_TREES) * trees / (len(leaves) * len(others)))
     return times
 
 
@@ -102,20 +118,21 @@ def main():
     parser.add_argument("models", nargs="*")
     options = parser.parse_args()
     if options.themselves:
-        print("| model | trees | themselves | given twice | NumPy, int32 | NumPy, smallest type | twice: ratio | NumPy: ratios |")
-        form, measure = "{:.2f} | {:.0f}, {:.0f}", measured_with_themselves
+        mine, of_mine = "themselves | given twice", "twice: ratio | NumPy: ratios"
+        form, measure = "{:.2f} | {:.0f}, {:.0f}, {:.0f}", measured_with_themselves
     else:
-        print("| model | trees | leaves given | all | NumPy, int32 | NumPy, smallest type | given: ratios | all: ratios |")
-        form, measure = "{:.0f}, {:.0f} | {:.0f}, {:.0f}", measured
-    print("|---|---|---|---|---|---|---|---|")
+        mine, of_mine = "leaves given | all", "given: ratios | all: ratios"
+        form, measure = "{:.0f}, {:.0f}, {:.0f} | {:.0f}, {:.0f}, {:.0f}", measured
+    print(f"| model | trees | {mine} | NumPy, int32 | NumPy, smallest type | NumPy, whole tables | {of_mine} |")
+    print("|---|---|---|---|---|---|---|---|---|")
     ratios = []
     for name, model, rows in models_of(options.zoo, options.models, XGBOOST):
         forest = forestvm.load(model, threads=1)
         numbers = measure(forest, numpy.resize(rows, (2 * options.rows, rows.shape[1])), options.rows)
         if numbers is None:
             sys.exit(f"{name}: the counts differ")
-        ratios.append(numbers[4:])
-        times = " | ".join(f"{time:.3g}" for time in numbers[:4])
+        ratios.append(numbers[5:])
+        times = " | ".join(f"{time:.3g}" for time in numbers[:5])
         print(f"| {name} | {forest.num_trees} | {times} | {form.format(*ratios[-1])} |", flush=True)
     print(f"\nGeometric means of the ratios: {form.format(*numpy.exp(numpy.mean(numpy.log(ratios), axis=0)))}")
 
