@@ -44,8 +44,9 @@ constexpr Transform kOperations[] = {Transform::Argmax, Transform::Step, Transfo
                                      Transform::SignedSquare, Transform::Clamp};
 
 /// The transforms whose exponentials are computed in vectors where a call has a few scores at least.
-constexpr Transform kVectorFunctions[] = {Transform::Sigmoid, Transform::PlainSigmoid, Transform::Exp,
-                                          Transform::Softmax};
+constexpr Transform kVectorFunctions[] = {Transform::Sigmoid,  Transform::PlainSigmoid,
+                                          Transform::Exp,      Transform::Softmax,
+                                          Transform::TableExp, Transform::TableSoftmax};
 constexpr std::uint32_t kScoresForVectors = 4;
 
 bool is_among(std::span<const Transform> transforms, Transform transform) {
