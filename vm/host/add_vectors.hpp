@@ -28,7 +28,7 @@ struct VectorsTask {
 
 using AddVectorsFunction = void (*)(const VectorsTask&);
 
-/// Some rows' leaves of some trees: numbers[t * rows + i] is that of tree t and row i.
+/// The numbers of the vectors of some rows' leaves: numbers[t * rows + i] is that of tree t and row i.
 struct FoundVectors {
   std::uint32_t numbers[kVectorsFound];
   std::uint32_t trees, rows;
@@ -52,7 +52,7 @@ class VectorSums {
     if constexpr (kLanes > 1)
       if (width_ < kLanes) return add<kNarrower>();
     for (std::size_t first = 0, left = width_, now; left != 0; first += now, left -= now) {
-      // Leaves none, or as many as fill a vector.
+      // Leaves no outputs, or at least as many as fill a vector.
       now = left > 3 * kLanes ? 2 * kLanes : left > 2 * kLanes ? left - kLanes : left;
       add_part<kBytes>(first, now);
     }

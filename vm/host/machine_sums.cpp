@@ -193,8 +193,6 @@ void Machine::round(const Inst& inst) {
 
 namespace {
 
-/// The bytes of vectors of leaves that are added to the sums of many rows before others.
-constexpr std::size_t kVectorBytes = 24576;
 /// Adds the leaves of `count` trees to the sums of some rows. The sums of a line stay in four registers meanwhile: the
 /// compiler would keep an array of vectors in memory.
 template <class Score>
