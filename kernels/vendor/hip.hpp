@@ -7,7 +7,7 @@
 #include <cstdint>
 
 #define FVM_DEVICE __device__ inline
-#define FVM_DEVICE_CALL __device__ __attribute__((noinline)) static
+#define FVM_DEVICE_CALL __device__ __attribute__((noinline, unused)) static
 #define FVM_DEVICE_COLD __device__ __attribute__((noinline))
 #define FVM_UNROLL(times) _Pragma(FVM_TEXT(unroll times))
 #define FVM_NO_UNROLL _Pragma("unroll 1")
