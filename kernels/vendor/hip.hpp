@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #define FVM_DEVICE __device__ inline
+// Kernels do not call all functions of their headers, of which clang would warn.
 #define FVM_DEVICE_CALL __device__ __attribute__((noinline, unused)) static
 #define FVM_DEVICE_COLD __device__ __attribute__((noinline))
 #define FVM_UNROLL(times) _Pragma(FVM_TEXT(unroll times))

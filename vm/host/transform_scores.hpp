@@ -34,7 +34,7 @@ namespace host {
 
 enum class ScoreFunction : std::uint8_t { Exp, CutSigmoid, PlainSigmoid, TableExp };
 
-/// The numbers that root_power computes, for vectors of table_exp.
+/// Holds all numbers that root_power computes; vectors of table_exp look them up.
 struct RootPowers {
   RootPowers() {
     for (std::uint32_t i = 0; i < kCount; ++i) powers[i] = root_power(i);

@@ -42,8 +42,8 @@ FVM_HOST_DEVICE constexpr double root_power(std::uint32_t index) {
   return std::bit_cast<double>((std::uint64_t{1023} << 52) + (rounded - (std::uint64_t{1} << 52)));
 }
 
-/// What table_exp computes of a number, or of a vector of numbers: the nearest whole number of units of ln 2 / 2048,
-/// and a polynomial of degree 3 for the rest.
+/// Computes the parts of table_exp for a number or a vector of numbers: the nearest whole number of units of
+/// ln 2 / 2048, and a polynomial of degree 3 for the rest.
 template <class Double>
 struct TableExpTerms {
   FVM_INLINE explicit TableExpTerms(Double x) : whole(x * (2048 / 0.6931471805599453)) {

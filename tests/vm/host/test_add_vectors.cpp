@@ -11,7 +11,7 @@
 namespace forestvm::test::test_add_vectors {
 namespace {
 
-/// Numbers that are not added in the same order have other bits.
+/// Returns numbers whose sum depends on the order in which they are added.
 template <class Score>
 std::vector<Score> random_numbers(std::size_t count, std::mt19937& random) {
   std::vector<Score> numbers(count);
@@ -30,7 +30,7 @@ void expect_sums(const host::Target& target, const Sizes& sizes, std::mt19937& r
   const std::size_t stride = rows + random() % 3;
   const std::vector<Score> vectors = random_numbers<Score>(std::size_t{kVectors} * width, random);
   std::vector<Score> leaves(stride * trees, std::numeric_limits<Score>::quiet_NaN());
-  // A number around the sums must stay, and their place is aligned for a number only.
+  // The numbers before and after the sums must stay, and the sums are aligned for single numbers only.
   std::vector<Score> sums = random_numbers<Score>(std::size_t{rows} * width + 2, random), expected = sums;
   for (std::uint32_t t = 0; t < trees; ++t)
     for (std::uint32_t i = 0; i < rows; ++i) {
@@ -66,7 +66,7 @@ TEST_P(AddVectors, AddsTreeAfterTree) {
   }
 }
 
-/// Widths below, at and above those of the vectors of every target, and of two and four of them.
+/// The widths lie below, at and above the lanes of one vector and of several vectors of every target.
 INSTANTIATE_TEST_SUITE_P(Outputs, AddVectors,
                          testing::Values(1, 2, 3, 4, 5, 7, 8, 9, 10, 15, 16, 17, 31, 32, 33, 47, 64, 65, 80,
                                          100));
